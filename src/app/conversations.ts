@@ -145,6 +145,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     gate: wrap("gate", links.skills.gate),
     containment: sandbox.containment,
     drafts: sandbox.drafts,
+    isGivenFolder: sandbox.isGivenFolder,
     queue: tools.queue,
     memory: wrap("memory", memory),
     earlier,

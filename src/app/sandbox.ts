@@ -40,6 +40,8 @@ export interface SandboxParts {
   pluginLauncher: PluginLauncher;
   workingFolder(conversationId: string, scope: Scope): string;
   outputsFolder(scope: Scope): string;
+  /** True for a folder that the settings give: others than the agent's people may have written what is in it. */
+  isGivenFolder(folder: string): boolean;
   fileOrigins: FileOrigins;
   close(): Promise<void>;
 }
@@ -153,6 +155,7 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
 
   return {
     ...{ report, drafts, containment, pluginLauncher, workingFolder, outputsFolder, fileOrigins },
+    isGivenFolder: (folder) => isGiven(withoutLinks(folder)),
     async close() {
       await drafts.close();
       await egress.close();

@@ -2,15 +2,12 @@
  * Answers of people who have signed in to the dashboard. The rules are those of the chat: the person is looked up again,
  * with the roles of now, and must satisfy the rule recorded with the request and the current one.
  */
-import { messageOf } from "../lib/errors.ts";
 import { createTimedCache } from "../lib/timed-cache.ts";
 import type { AnsweringPerson, ApprovalDesk, OperatorDecision } from "../ports/approval.ts";
 import type { AnswerReceipt, Author, ReplyTarget } from "../ports/message.ts";
 import { answerCard } from "./answer.ts";
-import { hasLeft, refused, unchecked, unknownCard } from "./answer-text.ts";
-import { isDashboardPlatform, reaches } from "./authority.ts";
 import { type ApprovalsContext, cardRows } from "./context.ts";
-import { mayStillAnswer } from "./may-answer.ts";
+import { mayStillAnswer, personNow } from "./may-answer.ts";
 
 const maxShownMs = 60_000;
 const maxShownPeople = 1_000;
@@ -20,18 +17,7 @@ export async function answerAs(
   person: AnsweringPerson,
   { cardOrApprovalId: id, ...decision }: OperatorDecision,
 ): Promise<AnswerReceipt> {
-  const row = await context.ledger.get("approval", id);
-  const target = row?.body.target ?? (await cardRows(context.ledger, id))?.rows[0]?.body.target;
-  if (target === undefined) return refused(unknownCard);
-  let by: Author | undefined;
-  try {
-    by = await personNow(context, person, target);
-  } catch (thrown) {
-    context.log.warn({ person: person.by.id, error: messageOf(thrown) }, "could not look up who answers a card");
-    return refused(unchecked);
-  }
-  if (by === undefined) return refused(hasLeft);
-  return await answerCard(context, { ...decision, id, by, isOperator: false, platform: person.platform });
+  return await answerCard(context, { ...decision, ...person, id, isOperator: false });
 }
 
 /**
@@ -59,16 +45,4 @@ export function createAnswerable(context: ApprovalsContext): ApprovalDesk["answe
     );
     return new Set(ids.flat());
   };
-}
-
-/** Undefined if the person has left. A person of another chat service has no place here, so is not looked up. */
-async function personNow(
-  { authority }: ApprovalsContext,
-  { platform, by }: AnsweringPerson,
-  target: ReplyTarget,
-): Promise<Author | undefined> {
-  const isElsewhere = !isDashboardPlatform(platform) && !reaches(platform, target.platform);
-  if (authority === undefined || isElsewhere) return by;
-  const found = await authority(by, { ...target, platform });
-  return found?.id === by.id ? found : undefined;
 }

@@ -21,7 +21,7 @@ import type { Click } from "./click.ts";
 import { type ApprovalsContext, type CardRows, cardRows, expireDue, isExpired } from "./context.ts";
 import { allow, approve, deny, edit, keepChosenFiles, turnIdsOf } from "./decide.ts";
 import { endGrants } from "./end-grant.ts";
-import { mayAnswer, presenceOf } from "./may-answer.ts";
+import { mayAnswer, standingOf } from "./may-answer.ts";
 import { askAgain } from "./notify/ask-again.ts";
 import { handOver } from "./notify/hand-over.ts";
 import { copyTargets } from "./notify/shown.ts";
@@ -33,10 +33,11 @@ export async function answerCard(context: ApprovalsContext, given: Click): Promi
   const [first] = seen?.rows ?? [];
   if (seen === undefined || first === undefined || !isFromCard(seen, given)) return refused(unknownCard);
   if (given.by.isBot) return refused("Only people can answer approvals.");
-  const click = isByCopy(seen, given) ? { ...given, isByCopy: true } : given;
+  const answerer = isFromOutside(seen, given) ? { ...given, isFromOutside: true } : given;
   // Before the lock, because a slow service must not keep others from answering.
-  const presence = await presenceOf(context, first.body, click);
-  if (presence !== "here") return refused(presence === "gone" ? hasLeft : unchecked);
+  const standing = await standingOf(context, first.body, answerer);
+  if (standing.type !== "here") return refused(standing.type === "gone" ? hasLeft : unchecked);
+  const click = { ...answerer, by: standing.by };
   return await context.serial(cardId, async () => {
     const found = await cardRows(context.ledger, cardId);
     if (found === undefined || found.rows.length === 0) return refused(unknownCard);
@@ -61,14 +62,15 @@ function isFromCard({ card }: CardRows, { id, from, isOperator, platform }: Clic
   return messageId === undefined || !areAllKnown || card.messages.some((message) => message.messageId === messageId);
 }
 
-/** True if the person has a copy of the card, and answered with it or on the dashboard. */
-function isByCopy({ card }: CardRows, { by, from, platform }: Click): boolean {
+/**
+ * True if the person was asked outside the card's conversation, and answers with their copy or on the dashboard. Whoever was in
+ * the conversation, or asked for the call there, has a right to answer only as long as they are in it, copy or not.
+ */
+function isFromOutside({ card, rows }: CardRows, { by, from, platform }: Click): boolean {
   const isElsewhere = from !== undefined && from.conversationId !== card.conversationId;
-  return isElsewhere || (platform !== undefined && hasCopy(card, by.id));
-}
-
-function hasCopy({ notify }: CardRows["card"], id: string): boolean {
-  return notify?.people.some((person) => person.id === id && person.copy !== undefined) === true;
+  if (!isElsewhere && platform !== card.platform) return false;
+  const hasAsked = rows.some(({ body }) => body.requester.id === by.id || body.alsoAsked?.includes(by.id) === true);
+  return !hasAsked && card.notify?.people.some(({ id, copy }) => id === by.id && copy?.isFromOutside === true) === true;
 }
 
 async function answerRows(

@@ -114,7 +114,7 @@ export function reaches(personsPlatform: string, cardsPlatform: string): boolean
   return personsPlatform === cardsPlatform || isDashboardPlatform(personsPlatform);
 }
 
-export function isDashboardPlatform(platform: string): boolean {
+function isDashboardPlatform(platform: string): boolean {
   return dashboardPlatforms.includes(platform);
 }
 

@@ -14,8 +14,8 @@ export interface Click {
   /** Indexes of the files to keep, present only with `part`. Later resolved to the paths in `chosen`. */
   parts?: number[];
   chosen?: string[];
-  /** The answer was given with the person's own copy of the card. */
-  isByCopy?: boolean;
+  /** Asked by a copy while not in the card's conversation, so the person need not be in it. */
+  isFromOutside?: boolean;
   /** The person's id, present only with `handover`. */
   to?: string;
 }

@@ -92,9 +92,9 @@ async function stillOpen({ ledger }: ApprovalsContext, row: ApprovalRow): Promis
   return now?.state === "open" ? now : undefined;
 }
 
-function voteOf({ body }: ApprovalRow, { by, isOperator, platform, isByCopy }: Click, at: number): ApprovalVote {
+function voteOf({ body }: ApprovalRow, { by, isOperator, platform, isFromOutside }: Click, at: number): ApprovalVote {
   const isElsewhere = platform !== undefined && platform !== body.target.platform;
-  return { by, at, isOperator, ...(isElsewhere ? { platform } : {}), ...(isByCopy ? { isByCopy } : {}) };
+  return { by, at, isOperator, ...(isElsewhere ? { platform } : {}), ...(isFromOutside ? { isFromOutside } : {}) };
 }
 
 export async function deny(

@@ -30,7 +30,7 @@ export async function editRows(context: ApprovalsContext, rows: ApprovalRow[], c
     return { type: "refused", text: `The edited call is blocked by the safety rules (${why}). Nothing was changed.` };
   }
   if (hashOfCall(context, { name: call.name, input }, workingFolder) === callHash) return { type: "same" };
-  const { by, isOperator, isByCopy } = click;
+  const { by, isOperator, isFromOutside } = click;
   const edited = { ...call, input };
   if (isMasked(edited, context.mask) && !mayApproveMasked(context, row, click))
     return { type: "refused", text: "The edited call contains a configured secret. Nothing was changed." };
@@ -45,7 +45,7 @@ export async function editRows(context: ApprovalsContext, rows: ApprovalRow[], c
       settle(context, one, ["open"], "approved", (body) => {
         if (body.callHash !== callHash || body.votes.length > 0) return undefined;
         const decision = {
-          votes: [{ by, at, isOperator, ...(isByCopy ? { isByCopy } : {}) }],
+          votes: [{ by, at, isOperator, ...(isFromOutside ? { isFromOutside } : {}) }],
           decidedBy: by,
           decidedAt: at,
         };

@@ -3,7 +3,7 @@ import { messageOf } from "../lib/errors.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
 import type { ApprovalRecord } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
-import { fits, isDashboardPlatform, reaches, requesterOf } from "./authority.ts";
+import { fits, reaches, requesterOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
 import type { Click } from "./click.ts";
 import { type ApprovalsContext, isExpired, ruleNow } from "./context.ts";
@@ -39,24 +39,52 @@ export function mayAnswer(
 }
 
 /** The person waits for the receipt, and a service may be slow or limit its requests. */
-const maxPresenceMs = 4_000;
+const maxCheckMs = 4_000;
+
+/** `by` has the roles of now. */
+type Standing = { type: "here"; by: Author } | { type: "gone" } | { type: "unknown"; why: string };
+type Answerer = Pick<Click, "by" | "isOperator" | "isFromOutside" | "platform">;
 
 /**
- * Whether the person is where the card stands, asked of the service now: somebody who left a private channel may still see
- * its cards. Nobody can leave a direct message. Somebody who got a copy of the card need not be in its conversation.
+ * Whether the person still belongs to where the card stands, asked of the service now: somebody who left a private channel,
+ * or the whole workspace, may still see its cards and copies. In doubt, nothing that they click counts.
  */
-export async function presenceOf(
-  { isPresent, log }: ApprovalsContext,
-  { scope, target }: Pick<ApprovalRecord, "scope" | "target">,
-  { by, isOperator, isByCopy, platform = target.platform }: Pick<Click, "by" | "isOperator" | "isByCopy" | "platform">,
-): Promise<"here" | "gone" | "unknown"> {
-  const isSure = isOperator || isByCopy === true || scope.startsWith("dm:") || isDashboardPlatform(platform);
-  if (isSure || isPresent === undefined || platform !== target.platform) return "here";
+export async function standingOf(
+  context: ApprovalsContext,
+  record: Pick<ApprovalRecord, "scope" | "target">,
+  answerer: Answerer,
+): Promise<Standing> {
+  const { by, isOperator } = answerer;
+  if (isOperator) return { type: "here", by };
   try {
-    const asked = isPresent(by, target);
-    return (await untilAborted(asked, AbortSignal.timeout(maxPresenceMs))) ? "here" : "gone";
+    const asked = Promise.all([isPresent(context, record, answerer), personNow(context, answerer, record.target)]);
+    const [isThere, now] = await untilAborted(asked, AbortSignal.timeout(maxCheckMs));
+    return isThere && now !== undefined ? { type: "here", by: now } : { type: "gone" };
   } catch (thrown) {
-    log.warn({ person: by.id, error: messageOf(thrown) }, "could not check whether a person is still where a card is");
-    return "unknown";
+    const why = messageOf(thrown);
+    context.log.warn({ person: by.id, error: why }, "could not check whether a person may still answer a card");
+    return { type: "unknown", why };
   }
+}
+
+/** Nobody can leave a direct message. Whom the operator named although they were never in the channel need not be in it. */
+async function isPresent(
+  { isPresent: asksService }: ApprovalsContext,
+  { scope, target }: Pick<ApprovalRecord, "scope" | "target">,
+  { by, isFromOutside, platform = target.platform }: Answerer,
+): Promise<boolean> {
+  const isSure = isFromOutside === true || scope.startsWith("dm:") || platform !== target.platform;
+  return isSure || asksService === undefined || (await asksService(by, target));
+}
+
+/** Undefined if the person has left. A person of another chat service has no place here, so is not looked up. */
+export async function personNow(
+  { authority }: ApprovalsContext,
+  { by, platform }: Pick<Click, "by" | "platform">,
+  target: ApprovalRecord["target"],
+): Promise<Author | undefined> {
+  const isElsewhere = platform !== undefined && !reaches(platform, target.platform);
+  if (authority === undefined || isElsewhere) return by;
+  const found = await authority(by, platform === undefined ? target : { ...target, platform });
+  return found?.id === by.id ? found : undefined;
 }

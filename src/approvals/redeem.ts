@@ -2,14 +2,13 @@
  * Redeems an approval right before its call runs. Checks expiry, call, grant, approvers and gate again, because each
  * may have changed, and consumes the approval by compare-and-set. If anything is in doubt, the call does not run.
  */
-import { messageOf } from "../lib/errors.ts";
 import { namesText } from "../lib/text/names-text.ts";
 import type { ApprovalOutcome, ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
 import { jobIdOf, type ToolCall } from "../ports/tool.ts";
 import type { ApprovalRow } from "./card.ts";
 import { type ApprovalsContext, changeRow, endRow, expireDue, hashOfCall, isExpired, ruleNow } from "./context.ts";
-import { mayAnswer, presenceOf } from "./may-answer.ts";
+import { mayAnswer, standingOf } from "./may-answer.ts";
 import { cancelledLate } from "./record.ts";
 
 export async function redeemApproval(
@@ -148,20 +147,10 @@ async function lookUp(
   vote: ApprovalVote,
   record: ApprovalRecord,
 ): Promise<Author | string | undefined> {
-  const { authority, log } = context;
-  const { by, isOperator, platform } = vote;
-  const { target } = record;
-  const presence = await presenceOf(context, record, vote);
-  if (presence === "gone") return undefined;
-  if (presence === "unknown") return `Could not check whether ${by.name} may still approve. Ask again later.`;
-  if (isOperator || authority === undefined) return by;
-  try {
-    const found = await authority(by, platform === undefined ? target : { ...target, platform });
-    return found?.id === by.id ? found : undefined;
-  } catch (thrown) {
-    log.warn({ person: by.id, error: messageOf(thrown) }, "could not check whether an approver may still approve");
-    return `Could not check whether ${by.name} may still approve (${messageOf(thrown)}). Ask again later.`;
-  }
+  const standing = await standingOf(context, record, vote);
+  if (standing.type === "unknown")
+    return `Could not check whether ${vote.by.name} may still approve (${standing.why}). Ask again later.`;
+  return standing.type === "here" ? standing.by : undefined;
 }
 
 function gateProblem({ gate }: ApprovalsContext, { call, extraTags }: ApprovalRecord): string | undefined {

@@ -13,8 +13,8 @@ export interface ApprovalVote {
   isOperator: boolean;
   /** Where `by` is an identity. Absent if it is the platform of the card. */
   platform?: string;
-  /** Given with the person's own copy of the card, so the person need not be in the card's conversation. */
-  isByCopy?: boolean;
+  /** The person was asked by a copy while not in the card's conversation, so need not be in it. */
+  isFromOutside?: boolean;
 }
 
 /** A person who has signed in to the dashboard. `by.id` is an identity on `platform`. */
@@ -141,7 +141,13 @@ export interface NotifiedPerson {
   name: string;
   isMentioned: boolean;
   /** Present for a person who gets a copy. Without `conversationId`, the copy has not been posted yet. */
-  copy?: { conversationId?: string; isPosted?: boolean; problem?: string };
+  copy?: {
+    conversationId?: string;
+    isPosted?: boolean;
+    problem?: string;
+    /** The person was not in the conversation when the copy was decided on. */
+    isFromOutside?: boolean;
+  };
 }
 
 export interface HandedOver {

@@ -94,6 +94,8 @@ export interface TurnDeps {
   approvals: Approvals & BudgetApprovals;
   containment: Containment;
   drafts: Pick<Drafts, "settle" | "news">;
+  /** True for a folder that the settings give. Its files have no origins, but others may have written them. */
+  isGivenFolder(folder: string): boolean;
   queue: ToolQueue;
   files: TurnFiles;
   memory: Memory;

@@ -3,13 +3,16 @@ import { expect, test } from "vitest";
 import type { ApprovalsOptions } from "../../src/approvals/context.ts";
 import type { NotifyOptions } from "../../src/approvals/notify/options.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
+import type { ApprovalRequest } from "../../src/ports/approval.ts";
 import { type ApprovalCard, noteText } from "../../src/ports/card.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
-import type { InboundMessage } from "../../src/ports/message.ts";
+import type { Author, InboundMessage } from "../../src/ports/message.ts";
 import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createRepeats, notAnyMore } from "../doubles/repeats.ts";
-import { ann, ben, call, click, conversationId, hour, person, request, setUp } from "./approvals-fixture.ts";
+import { ann, ben, call, click, conversationId, folder, hour, person, request, setUp } from "./approvals-fixture.ts";
+
+const channel = { scope: "channel:ops" } as const;
 
 interface World {
   /** By id; absent: left. */
@@ -66,8 +69,8 @@ function desk(
   return {
     ...made,
     ...{ posted, said, accepted, asked },
-    async askAndPost(turnId = "t1") {
-      const asked = await made.ask(turnId);
+    async askAndPost(turnId = "t1", more: Partial<ApprovalRequest> = {}) {
+      const asked = await made.ask(turnId, call("c1"), more);
       await made.approvals.posted(asked.cardId, turnId, `message-${turnId}`);
       await made.approvals.whenIdle();
       return asked;
@@ -319,3 +322,43 @@ function turnOf(id: string) {
     isDelivered: false,
   };
 }
+
+test("a copy answers for whom the operator named outside the channel, until they leave the workspace", async () => {
+  const members = new Set(["ann", "ben"]);
+  const made = desk(
+    { people: { ben: { isHere: false } } },
+    {
+      policy: { approvers: ["user:ben"] },
+      isPresent: async () => false,
+      authority: async (by) => (members.has(by.id) ? by : undefined),
+    },
+  );
+  const kept = await made.askAndPost("t1", channel);
+  const byCopy = { by: ben, conversationId: "test:dm:ben" };
+  expect((await made.approvals.answer(click(kept.cardId, byCopy))).accepted).toBe(true);
+  expect(await made.approvals.redeem(kept.approvalId, call("c1"), folder)).toMatchObject({ type: "approved" });
+  const late = await made.askAndPost("t2", channel);
+  members.delete("ben");
+  for (const choice of ["approve", "deny", "why", "end", "diff", "undo", "again", "handover", "reask"] as const) {
+    const receipt = await made.approvals.answer(click(late.cardId, { ...byCopy, choice }));
+    expect(receipt).toMatchObject({ accepted: false, text: expect.stringContaining("no longer where it was asked") });
+  }
+  expect(await made.stateOf(late.approvalId)).toBe("open");
+});
+
+test("the copy of somebody who was in the channel answers only while they are in it", async () => {
+  const there = new Set(["ann", "ben"]);
+  const changes = { policy: { approvers: ["user:ben"] }, isPresent: async (by: Author) => there.has(by.id) };
+  const made = desk({ people: { ben: { isHere: true } } }, changes, { where: "both" });
+  const { cardId, approvalId } = await made.askAndPost("t1", channel);
+  const byCopy = click(cardId, { by: ben, conversationId: "test:dm:ben" });
+  there.delete("ben");
+  expect(await made.approvals.answer(byCopy)).toMatchObject({
+    accepted: false,
+    text: expect.stringContaining("no longer where it was asked"),
+  });
+  there.add("ben");
+  expect((await made.approvals.answer(byCopy)).accepted).toBe(true);
+  there.delete("ben");
+  expect(await made.approvals.redeem(approvalId, call("c1"), folder)).toMatchObject({ type: "refused" });
+});

@@ -153,6 +153,29 @@ describe("people who left the channel of a card", () => {
     expect(desk.audit.lines).toEqual([]);
   });
 
+  test.each(choices)(
+    "a click on %s by somebody who left the workspace changes nothing and says why",
+    async (choice) => {
+      const desk = setUp({ isPresent: async () => true, authority: async () => undefined });
+      const { approvalId, cardId } = await desk.ask("t1", call("c1"), channel);
+      const receipt = await desk.approvals.answer(click(cardId, { choice, editedJson: "{}" }));
+      expect(receipt).toMatchObject({ accepted: false, text: expect.stringContaining("no longer where it was asked") });
+      expect(await desk.stateOf(approvalId)).toBe("open");
+      expect(desk.audit.lines).toEqual([]);
+    },
+  );
+
+  test.each(["approve", "deny"] as const)(
+    "a click on %s counts with the roles of now, not those it came with",
+    async (choice) => {
+      const desk = setUp({ policy: { approvers: ["role:ops"] }, authority: async (by) => ({ ...by, roles: [] }) });
+      const { approvalId, cardId } = await desk.ask("t1", call("c1"), channel);
+      const by = person("cleo", { roles: ["ops"] });
+      expect((await desk.approvals.answer(click(cardId, { by, choice }))).accepted).toBe(false);
+      expect(await desk.stateOf(approvalId)).toBe("open");
+    },
+  );
+
   test("while the service can't say who is there, a click changes nothing and says to try again", async () => {
     const desk = setUp({ isPresent: () => Promise.reject(new Error("rate_limited")) });
     const { approvalId, cardId } = await desk.ask("t1", call("c1"), channel);

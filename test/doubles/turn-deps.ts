@@ -100,6 +100,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
       undo: () => "Can't be undone.",
     },
     drafts: { settle: async () => {}, news: async () => [] },
+    isGivenFolder: () => false,
     queue: {
       async run(job, signal) {
         ran.push(job);

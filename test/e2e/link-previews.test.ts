@@ -2,7 +2,7 @@
  * A chat service fetches addresses in messages by itself, for a preview. So an address that a page has dictated would carry out
  * what stands in it, without a click. The real process answers on Slack and Discord at once; the model repeats what a tool said.
  */
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
@@ -18,6 +18,8 @@ let site: WebSite;
 let slack: SlackDouble;
 let discord: DiscordDouble;
 let remora: RunningRemora;
+/** A channel with a folder of the host, whose files were there before. */
+let checkout: Channel;
 
 beforeAll(async () => {
   [home, model, site, slack, discord] = await Promise.all([
@@ -28,9 +30,19 @@ beforeAll(async () => {
     createDiscordDouble({ limits: { global: "none" } }),
   ]);
   site.on("/page", trains);
+  checkout = slack.workspace.addChannel({ name: "checkout", members: [slack.ann] });
+  const folder = join(dirname(home.data), "checkout");
+  await mkdir(folder);
+  await writeFile(join(folder, "README.md"), spellings("readme"));
   const web = { allow: [`127.0.0.1:${site.port}`], ports: [80, site.port] };
   const config = join(dirname(home.data), "remora.yaml");
-  await writeFile(config, JSON.stringify({ skills: { settings: { web } } }));
+  await writeFile(
+    config,
+    JSON.stringify({
+      skills: { settings: { web } },
+      folders: { [`slack:${slack.ann.teamId}:${checkout.id}`]: folder },
+    }),
+  );
   remora = await startRemora(home, {
     ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
     ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
@@ -118,6 +130,14 @@ describe("on Slack", () => {
     await answered(print(spellings("asked")), { thread: said.ts });
     expect(fetchedFrom("asked")).toEqual([]);
     expect(streamed("asked")).toEqual([]);
+  });
+
+  test("what a folder of the host holds may be the words of others, so no address from it is fetched, in later turns neither", async () => {
+    const { thread, messages } = await answered(call("shell_exec", { command: "cat README.md" }), { in: checkout });
+    expect(messages.map(({ readable }) => readable).join()).toContain(leak("readme"));
+    await answered(print(spellings("readme-again")), { in: checkout, thread });
+    expect(fetchedFrom("evil.example/readme")).toEqual([]);
+    expect(streamed("readme")).toEqual([]);
   });
 
   test("the same holds in direct messages, in the assistant's pane and without a thread", async () => {

@@ -45,12 +45,17 @@ async function createDriver(): Promise<NotifyDriver> {
     env: () => ({ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl }),
     approver: (name) => `user:discord:${personCalled(name).id}`,
     role: `role:${role.id}`,
+    channel: `discord:${guild.id}:${channel.id}`,
     close: () => discord.stop(),
     until: (find) => discord.until(find, 60_000) as never,
     async ask(text) {
       const said = ann.say(`${discord.bot.mention} ${text}`, { in: channel });
       const thread = () => channel.threads().find(({ id }) => id === said.id);
       return { thread: () => agentsIn(thread(), "thread") };
+    },
+    remove(name, from) {
+      if (from === "workspace") personCalled(name).leave(guild);
+      else channel.permit(personCalled(name), { deny: ["ViewChannel"] });
     },
     openDms: (name, areOpen) => personCalled(name).acceptDms(areOpen),
     allowed({ id }) {

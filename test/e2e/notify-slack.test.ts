@@ -35,6 +35,7 @@ async function createDriver(): Promise<NotifyDriver> {
     env: () => ({ SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, SLACK_APP_TOKEN: slack.appToken }),
     approver: (name) => `user:slack:${personCalled(name).id}`,
     role: `role:${group.id}`,
+    channel: `slack:${slack.ann.teamId}:${slack.general.id}`,
     close: () => slack.stop(),
     until: (find) => slack.until(find, 60_000) as never,
     async ask(text) {
@@ -46,6 +47,15 @@ async function createDriver(): Promise<NotifyDriver> {
             .filter(agents)
             .map((each) => seen(undefined, each)),
       };
+    },
+    remove(name, from) {
+      if (from === "workspace") {
+        personCalled(name).isDeleted = true;
+      } else {
+        // Members of the workspace can read a public channel without being in it.
+        slack.general.type = "group";
+        slack.people.leave(personCalled(name), slack.general);
+      }
     },
     openDms(_name, areOpen) {
       if (!areOpen) slack.failNext("conversations.open", { type: "error", error: "user_disabled" });

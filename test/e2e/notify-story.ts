@@ -1,5 +1,5 @@
 /** The story of a card that finds the people who can answer it, told on each chat service. Only agents that are killed are processes. */
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startRemora } from "../doubles/remora-in-process.ts";
@@ -26,6 +26,8 @@ export interface Asked {
 
 /** Ann and Ben are in the channel. Cara and Dora are not. Ben has the role. */
 export interface NotifyDriver {
+  /** The channel, as named in `folders`. */
+  channel: string;
   env(): Record<string, string>;
   approver(name: string): string;
   role: string;
@@ -35,6 +37,8 @@ export interface NotifyDriver {
   dm(name: string): Seen[];
   /** From now on, or until they are open again, direct messages to this person are refused. */
   openDms(name: string, areOpen: boolean): void;
+  /** From now on the person is no longer in the workspace, or only in the channel. */
+  remove(name: string, from: "workspace" | "channel"): void;
   /** Whom the message may ping, as it was sent. */
   allowed(message: Seen): string[];
   /** Resolves to what only this person reads. */
@@ -55,13 +59,13 @@ async function createWorld(createDriver: () => Promise<NotifyDriver>) {
   const running: RunningRemora[] = [];
   let starts = 0;
 
-  async function settingsOf(safety: Record<string, unknown>): Promise<Record<string, string>> {
+  async function settingsOf(safety: Record<string, unknown>, more: object = {}): Promise<Record<string, string>> {
     const config = join(home.data, "..", `config-${starts++}.json`);
-    await writeFile(config, JSON.stringify({ safety }));
+    await writeFile(config, JSON.stringify({ safety, ...more }));
     return { ...driver.env(), REMORA_CONFIG: config };
   }
-  async function start(safety: Record<string, unknown>): Promise<void> {
-    running.push(await startRemora(home, await settingsOf(safety)));
+  async function start(safety: Record<string, unknown>, more: object = {}): Promise<void> {
+    running.push(await startRemora(home, await settingsOf(safety, more)));
   }
   async function startToBeKilled(safety: Record<string, unknown>, point: string): Promise<RemoraProcess> {
     const kill = { REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: point };
@@ -89,7 +93,7 @@ async function createWorld(createDriver: () => Promise<NotifyDriver>) {
   };
 
   return {
-    ...{ driver, start, startToBeKilled, stop, cardIn, copyFor, settledIn, textIn, linesOf },
+    ...{ driver, home, start, startToBeKilled, stop, cardIn, copyFor, settledIn, textIn, linesOf },
     async close() {
       await stop();
       await driver.close();
@@ -190,6 +194,37 @@ export function tellNotifications(
         await textIn(asked.thread, "finished");
         expect(pingsIn(asked.thread())).toEqual(["ben"]);
       });
+    });
+
+    test.concurrent("a copy of a card does nothing for those who have left the channel or the workspace since", async ({
+      onTestFinished,
+    }) => {
+      const world = await createWorld(createDriver);
+      onTestFinished(world.close);
+      const { copyFor, driver, home, settledIn, start } = world;
+      const site = join(home.data, "..", "site");
+      await mkdir(site);
+      const approvers = [driver.approver("ben"), driver.approver("cara")];
+      await start({ approvers, notify: "both" }, { folders: { [driver.channel]: site } });
+      const change = (file: string) => driver.ask(`call shell_exec {"command":"echo new > ${file}"}`);
+      await change("kept.txt");
+      const copy = await copyFor("cara", "kept.txt");
+      expect(await driver.click("cara", copy, "Approve")).not.toContain("can't answer");
+      await vi.waitFor(async () => expect(await readdir(site)).toEqual(["kept.txt"]), 30_000);
+      const settled = await settledIn(() => driver.dm("cara"), copy);
+      await change("late.txt");
+      const [late, bens] = [await copyFor("cara", "late.txt"), await copyFor("ben", "late.txt")];
+      driver.remove("ben", "channel");
+      driver.remove("cara", "workspace");
+      for (const [name, on, button] of [
+        ["cara", settled, "Undo"],
+        ["cara", late, "Approve"],
+        ["cara", late, "Deny"],
+        ["ben", bens, "Approve"],
+      ] as const)
+        expect(await driver.click(name, on, button)).toContain("no longer where it was asked");
+      expect(await readdir(site)).toEqual(["kept.txt"]);
+      expect(driver.dm("ben").find(({ id }) => id === bens.id)?.buttons).toContain("Approve");
     });
 
     // Most of these wait for half of a time to pass, or for a start.

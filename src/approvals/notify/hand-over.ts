@@ -13,6 +13,7 @@ import type { Click } from "../click.ts";
 import type { ApprovalsContext } from "../context.ts";
 import { votersHere } from "../has-voted.ts";
 import { mayAnswer } from "../may-answer.ts";
+import { copyFor } from "./plan.ts";
 import { changeRecord } from "./record.ts";
 
 /** Each one pings somebody. */
@@ -106,7 +107,12 @@ function withHandOver(
   const { handed = [], people } = record;
   if (handed.some((one) => one.to.id === to.id)) return undefined;
   const isMentioned = to.isHere && notify?.where !== "dm";
-  const added: NotifiedPerson = { id: to.id, name: to.name, isMentioned, ...(isMentioned ? {} : { copy: {} }) };
+  const added: NotifiedPerson = {
+    id: to.id,
+    name: to.name,
+    isMentioned,
+    ...(isMentioned ? {} : { copy: copyFor(to.isHere) }),
+  };
   const isKnown = people.some(({ id }) => id === to.id);
   const entry = { by: { id: by.id, name: by.name }, to: { id: to.id, name: to.name }, at: now() };
   return { ...record, people: isKnown ? people : [...people, added], handed: [...handed, entry] };

@@ -125,7 +125,11 @@ async function lookUp(
 function howToTell({ id, name, isHere }: ReachedPerson, where: NotifyOptions["where"]): NotifiedPerson {
   const isMentioned = isHere && where !== "dm";
   const isCopied = !isHere || where !== "thread";
-  return { id, name, isMentioned, ...(isCopied ? { copy: {} } : {}) };
+  return { id, name, isMentioned, ...(isCopied ? { copy: copyFor(isHere) } : {}) };
+}
+
+export function copyFor(isHere: boolean): NonNullable<NotifiedPerson["copy"]> {
+  return isHere ? {} : { isFromOutside: true };
 }
 
 /** They are not told in a chat, but they can answer. */

@@ -62,7 +62,7 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     snapshot: built.snapshotPath,
   });
   const untrusted = untrustedFor(built.origins, requesterOf(turn).id);
-  if (untrusted.length > 0) run.delivery.avoidPreviews();
+  if (untrusted.length > 0 || mayRepeatFiles(run, built)) run.delivery.avoidPreviews();
   const addedMs = performance.now() - beganBuilding;
   const began = Date.now();
   const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
@@ -109,6 +109,12 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   // Together, so that the ledger writes both in one commit.
   await Promise.all([run.save(), written]);
   return undefined;
+}
+
+/** What the turn's calls, or earlier turns, have read in a folder that the settings give may be in others' words. */
+function mayRepeatFiles(run: TurnRun, built: BuiltContext): boolean {
+  const { turn, deps } = run;
+  return deps.isGivenFolder(turn.workingFolder) && (turn.steps.length > 0 || hasEarlierTurns(run, built));
 }
 
 /** For people in the chat. The log has the whole message. */

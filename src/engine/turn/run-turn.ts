@@ -72,7 +72,7 @@ async function runToEnd(run: TurnRun): Promise<TurnEnd> {
 async function runOrExplain(run: TurnRun): Promise<TurnEnd> {
   const { turn, deps, signal } = run;
   try {
-    if (mayRepeatOthers(turn)) run.delivery.avoidPreviews();
+    if (mayRepeatOthers(turn, deps)) run.delivery.avoidPreviews();
     if (signal.aborted) return await endAborted(run);
     if (turn.ending !== undefined) return await endVisibly(run, turn.ending.state, turn.ending.sentence);
     const refusal = unreadableText(turn, deps.limits);
@@ -92,7 +92,8 @@ async function runOrExplain(run: TurnRun): Promise<TurnEnd> {
 }
 
 /** True if an earlier process has got text from a model that had read words of others, or may have. */
-function mayRepeatOthers({ steps, unfinishedText }: TurnRecord): boolean {
+function mayRepeatOthers({ steps, unfinishedText, workingFolder }: TurnRecord, deps: TurnDeps): boolean {
+  if (steps.length > 0 && deps.isGivenFolder(workingFolder)) return true;
   return unfinishedText !== undefined || steps.some(({ untrusted }) => untrusted === undefined || untrusted.length > 0);
 }
 
