@@ -229,6 +229,18 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     expect(await folder()).toEqual(before);
   });
 
+  test("however many files are deleted, the card and its diff point out what can run by itself", async () => {
+    for (let at = 0; at < 25; at++) await writeFile(join(site, `d${at}.txt`), `${at}\n`);
+    for (let at = 0; at < 30; at++) await writeFile(join(site, `k${at}.txt`), `${at}\n`);
+    const thread = await driver.ask(run("rm d*.txt; printf 'all:\\n' > Makefile"));
+    const { text } = await card(thread, /Delete 25 and add 1 file in site/, ["Approve", "Deny"]);
+    expect(text).toMatch(/Makefile.*can run by itself outside the sandbox/);
+    const warned = /b\/Makefile\nnew file mode 100644\nnote: can run by itself outside the sandbox\n/;
+    await vi.waitFor(async () => expect(await thread.whole()).toMatch(warned), pollMs);
+    await thread.press("Deny");
+    await card(thread, /Ann denied/, []);
+  });
+
   test.each([
     ["Keep", { "a.txt": before["a.txt"] }],
     ["Discard", before],

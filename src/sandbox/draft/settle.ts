@@ -10,7 +10,6 @@ import type { ApprovalCard } from "../../ports/card.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
-import { createDiff } from "../effects/create-diff.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
 import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
 import { listEffects } from "../effects/list-effects.ts";
@@ -19,7 +18,7 @@ import type { UndoJournal } from "../effects/undo-journal.ts";
 import { findAutorunFiles } from "./autorun-files.ts";
 import { changedSinceRecorded } from "./base-state.ts";
 import { type ChangeDecision, type ChangePolicy, decide, maxUndecidedMs } from "./change-policy.ts";
-import { wholeChanges } from "./draft-diff.ts";
+import { createWarningDiff, wholeChanges } from "./draft-diff.ts";
 import type { DraftStore } from "./draft-store.ts";
 import { grantRules } from "./grant-scope.ts";
 import { type DraftKeeper, keepId, keepProblem } from "./keep-draft.ts";
@@ -158,7 +157,7 @@ export function createSettler(options: SettlerOptions): Settler {
   ): Promise<void> {
     const { layer } = store.paths(draft.id);
     // From here on, only what the diff was made of counts: the folder may have changed since.
-    const made = await createDiff({ base: draft.folder, layer }, never);
+    const made = await createWarningDiff({ base: draft.folder, layer });
     if (made.type === "too-large") return await discardTooLarge(draft, made);
     const { effects, text } = made;
     if (effects.effects.length === 0) return await discard(draft, undefined);

@@ -49,6 +49,7 @@ interface Section {
 export async function createDiff(
   folders: DraftFolders,
   signal: AbortSignal,
+  warningsOf: (effects: Effects) => (effect: Effect) => string | undefined = () => () => undefined,
   maxCharacters = maxDiffCharacters,
 ): Promise<DraftDiff | TooLarge> {
   const sections = new Map<RawPath, Section>();
@@ -63,9 +64,11 @@ export async function createDiff(
     if (optional > 2 * maxCharacters) optional = dropLongest(sections, maxCharacters);
   });
   if (effects.type === "too-large") return effects;
+  const warningOf = warningsOf(effects);
+  const noted = (effect: Effect) => folderNote(effect) + noteLine(warningOf(effect));
   const inOrder = effects.effects.flatMap((effect) => {
     const section = sections.get(effect.raw);
-    return section === undefined ? [] : [{ ...section, effect, head: section.head + folderNote(effect) }];
+    return section === undefined ? [] : [{ ...section, effect, head: section.head + noted(effect) }];
   });
   const ordered = [...inOrder.filter(isText), ...inOrder.filter((section) => !isText(section))];
   return { type: "diff", effects, ...joined(ordered, maxCharacters) };
@@ -127,8 +130,12 @@ function tooLargeFile(sections: readonly Section[]): string | undefined {
 
 function folderNote({ type, action, files }: Effect): string {
   return type === "folder" && action === "deleted" && files > 0
-    ? `note: with ${formatNumber(files)} files in it\n`
+    ? noteLine(`with ${formatNumber(files)} files in it`)
     : "";
+}
+
+function noteLine(note: string | undefined): string {
+  return note === undefined ? "" : `note: ${note}\n`;
 }
 
 /** What must be shown at least. A folder that was deleted stands for everything in it. */
