@@ -5,10 +5,12 @@ import type { Ledger } from "../../ports/ledger.ts";
 import { createDiff, type DraftDiff } from "../effects/create-diff.ts";
 import type { DraftFolders } from "../effects/layer-changes.ts";
 import type { TooLarge } from "../effects/limits.ts";
-import { findAutorunFiles, warningOf } from "./autorun-files.ts";
+import { autorunFolderWarning, autorunWarning, findAutorunFiles, warningOf } from "./autorun-files.ts";
 import { openDraftsFolder } from "./draft-folders.ts";
 import { createDraftStore } from "./draft-store.ts";
 import { callsThatRan, outcomeOf, type RanCall } from "./shown-changes.ts";
+
+const maxCardDiffCharacters = 1_800;
 
 export async function readDraftDiff(
   ledger: Ledger,
@@ -30,6 +32,14 @@ export function createWarningDiff(folders: DraftFolders): Promise<DraftDiff | To
     const autorun = findAutorunFiles(effects, folders.base);
     return (effect) => warningOf(effect, autorun);
   });
+}
+
+const warningNote = new RegExp(`^note: (?:${autorunWarning}|${autorunFolderWarning})\n`, "gm");
+
+/** The diff if it is short enough for a card. There, the list of files has the warnings. */
+export function cardDiff({ text, missing }: DraftDiff): string | undefined {
+  const short = text.replace(warningNote, "");
+  return missing === undefined && short.length <= maxCardDiffCharacters ? short : undefined;
 }
 
 /** Later lines of a command have a bar, or they could look like the diff. */

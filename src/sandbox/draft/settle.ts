@@ -18,7 +18,7 @@ import type { UndoJournal } from "../effects/undo-journal.ts";
 import { findAutorunFiles } from "./autorun-files.ts";
 import { changedSinceRecorded } from "./base-state.ts";
 import { type ChangeDecision, type ChangePolicy, decide, maxUndecidedMs } from "./change-policy.ts";
-import { createWarningDiff, wholeChanges } from "./draft-diff.ts";
+import { cardDiff, createWarningDiff, wholeChanges } from "./draft-diff.ts";
 import type { DraftStore } from "./draft-store.ts";
 import { grantRules } from "./grant-scope.ts";
 import { type DraftKeeper, keepId, keepProblem } from "./keep-draft.ts";
@@ -58,8 +58,6 @@ export interface Settler {
   /** If defined, `ending` tells the conversation's next turn why the draft was discarded. */
   discard(draft: DraftRecord, ending: string | undefined): Promise<void>;
 }
-
-const maxCardDiffCharacters = 1_800;
 
 interface FoundChanges {
   effects: Effects;
@@ -159,10 +157,10 @@ export function createSettler(options: SettlerOptions): Settler {
     // From here on, only what the diff was made of counts: the folder may have changed since.
     const made = await createWarningDiff({ base: draft.folder, layer });
     if (made.type === "too-large") return await discardTooLarge(draft, made);
-    const { effects, text } = made;
+    const { effects } = made;
     if (effects.effects.length === 0) return await discard(draft, undefined);
     const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, draft.folder) };
-    const diff = made.missing === undefined && text.length <= maxCardDiffCharacters ? text : undefined;
+    const diff = cardDiff(made);
     const ran = await callsThatRan(ledger, store, draft);
     const files = shownEffects(effects, found.autorun);
     const shown = describeChanges({ draft, ...found, files, end, summary: why, diff, ran });
