@@ -1,7 +1,7 @@
 /** Warns of a call whose text could mislead its reader. */
 import type { Json, JsonObject } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
-import { escapeHidden } from "./card-text.ts";
+import { accent, coveringLine, escapeHidden } from "./card-text.ts";
 import { lookAlikeWarning } from "./look-alikes.ts";
 
 const maxNamedCharacters = 8;
@@ -73,21 +73,19 @@ function coveredLetters(texts: string[]): string | undefined {
 }
 
 const tooManyMarks = /\p{M}{9,}/gu;
-/** For letters of any script, as accents are. */
-const accent = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]/;
-/** Lines through, under and over characters, and marks that span two. Those that enclose one are `\p{Me}`. */
-const line = /[\u0305\u0332-\u0338\u033f\u0347\u035c-\u0362\u1dcd\u20d0-\u20ff\ufe20-\ufe2f]|\p{Me}/u;
+const anyAccent = new RegExp(accent);
+const anyLine = new RegExp(coveringLine, "u");
 
 function oddMarks(base: string, marks: string[]): string[] {
-  const accents = marks.filter((mark) => accent.test(mark));
-  const others = marks.filter((mark) => !accent.test(mark));
+  const accents = marks.filter((mark) => anyAccent.test(mark));
+  const others = marks.filter((mark) => !anyAccent.test(mark));
   const isLetter = /\p{L}/u.test(base);
   const maxAccents = !isLetter ? 0 : /[a-z]/i.test(base) ? 1 : 2;
   const isOwnScript = isLetter && !/\p{Script=Latin}/u.test(base);
   const isRepeated = others.some((mark, index) => mark === others[index + 1]);
   return [
-    ...accents.filter((mark) => line.test(mark) || accents.length > maxAccents),
-    ...others.filter((mark) => line.test(mark) || !isOwnScript || isRepeated),
+    ...accents.filter((mark) => anyLine.test(mark) || accents.length > maxAccents),
+    ...others.filter((mark) => anyLine.test(mark) || !isOwnScript || isRepeated),
   ].filter((mark) => !isOdd(mark));
 }
 

@@ -16,7 +16,13 @@ const pictures = new Map([
   ["\r", "␍"],
   ["\t", "␉"],
 ]);
-const byCodePoint = String.raw`(?![\r\t])(?:${hidden})|[␍␉]|${foreignLetter}`;
+/** For letters of any script. */
+export const accent = String.raw`[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]`;
+/** Lines through, under and over characters, marks that span two, and those that enclose one. */
+export const coveringLine = String.raw`[\u0305\u0332-\u0338\u033f\u0347\u035c-\u0362\u1dcd\u20d0-\u20ff\ufe20-\ufe2f\p{Me}]`;
+/** Also the fourth mark on a character, and marks of other scripts on what a command is made of. */
+const coveringMark = String.raw`${coveringLine}|${accent}(?<=${accent}{4})|(?!${accent})\p{M}(?<=[ -~\p{Script=Latin}]\p{M})`;
+const byCodePoint = String.raw`(?![\r\t])(?:${hidden})|[␍␉]|${foreignLetter}|${coveringMark}`;
 /** Also matches backslashes that could start an escape, and the third backtick of a code fence. */
 const slashes = String.raw`(?<!\\)\\+(?!\\)`;
 const escaped = new RegExp(
@@ -26,15 +32,16 @@ const escaped = new RegExp(
 /** The same for the bytes of files: many NULs, and bytes that are no UTF-8 (text-bytes.ts). */
 const bytes = String.raw`\0{9,}|[\uDC80-\uDCFF]+`;
 const fileParts = new RegExp(String.raw`(${slashes}(?=x\{)|(?:${slashes})?(?:${bytes})|[\n\t])`, "u");
-const anyForeignLetter = new RegExp(foreignLetter, "u");
+/** Some marks that cover letters are of a foreign script. */
+const anyForeignLetter = new RegExp(`(?!${coveringLine})${foreignLetter}`, "u");
 const hiddenOnly = new RegExp(hidden, "gu");
 const plainKey = /^[\w.-]+$/;
 /** No platform's form accepts longer JSON. */
 const maxEditCharacters = 20_000;
 
 /**
- * Escapes invisible, direction-changing and fence-ending characters as in `\u{202E}`, and letters that pass for Latin ones.
- * Shows carriage returns as ␍ and tabs as ␉. The result is one line.
+ * Escapes invisible, direction-changing and fence-ending characters as in `\u{202E}`, letters that pass for Latin ones, and
+ * marks that strike through, cover or bury characters. Shows carriage returns as ␍ and tabs as ␉. The result is one line.
  */
 export function escapeHidden(text: string): string {
   const lookAlikes = lookAlikePositions(text);

@@ -50,6 +50,7 @@ export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState
     summary: isOpen || kind === "report" ? line(shown.summary) : "",
     files: shown.files.map((file) => ({ ...file, path: exact(file.path), detail: line(file.detail) })),
     moreFiles: shown.moreFiles,
+    ...(shown.moreWarned === undefined ? {} : { moreWarned: shown.moreWarned }),
     commands: isOpen
       ? shown.commands.map(({ text, outcome }) => ({ text: exact(text.trim()), outcome: line(outcome) }))
       : [],

@@ -1,6 +1,6 @@
 /** Renders cards for the command line, as text and as JSON. */
 import { escapeHidden } from "../approvals/card-text.ts";
-import type { ApprovalCard, CardItem, ShownChanges } from "../ports/card.ts";
+import { type ApprovalCard, type CardItem, moreFilesText, type ShownChanges } from "../ports/card.ts";
 
 export function cardJson({ id, target, requesterName, approversText, expiresAt, items }: ApprovalCard) {
   return {
@@ -69,6 +69,7 @@ function changesLines({
   summary,
   files,
   moreFiles,
+  moreWarned = 0,
   commands,
   moreCommands = 0,
   lastOutput,
@@ -79,7 +80,7 @@ function changesLines({
     ...files.map(({ path, action, detail, warning = "" }) =>
       [`  ${action.padEnd(7)}`, path, detail, warning].filter((part) => part !== "").join("  "),
     ),
-    ...(moreFiles > 0 ? [moreFiles === 1 ? "  and 1 more file" : `  and ${moreFiles} more files`] : []),
+    ...(moreFiles > 0 ? [`  ${moreFilesText(moreFiles, moreWarned)}`] : []),
     ...(moreCommands > 0 ? [`$ … ${moreCommands} earlier ${moreCommands === 1 ? "command" : "commands"}`] : []),
     ...commands.map(({ text, outcome }) => `$ ${text} — ${outcome}`),
     ...(lastOutput === undefined ? [] : lastOutput.split("\n").map((line) => `  | ${line}`)),

@@ -1,4 +1,5 @@
 /** Approval cards, rendered only from records. Texts are plain and on one line unless noted; platforms escape them. */
+import { formatNumber } from "../lib/text/format-number.ts";
 import type { AnswerChoice, ReplyTarget } from "./message.ts";
 
 /** `open → approved → consumed`, or `open → denied | expired | cancelled`, or `approved → expired | cancelled`. */
@@ -58,9 +59,11 @@ export interface ShownChanges {
   /** For example `Delete 1, change 2 and add 3 files in website`. Absent in old records. */
   headline?: string;
   summary: string;
-  /** Deletions first, then changes, then additions; at most `maxShownFiles`. */
+  /** What carries a warning first, then deletions, changes, and additions; at most `maxShownFiles`. */
   files: ShownChange[];
   moreFiles: number;
+  /** How many of `moreFiles` carry a warning. */
+  moreWarned?: number;
   commands: { text: string; outcome: string }[];
   /** Earlier ones that `commands` leaves out. The choice `diff` shows all of them, whole. */
   moreCommands?: number;
@@ -90,6 +93,14 @@ export function areUnseenChanges({ changes, state, settledAt, isGranted }: CardI
 export function allowLabel(grantText = ""): string {
   const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText) ?? [];
   return minutes === undefined ? "Allow here for a while…" : `Allow here for ${minutes} min…`;
+}
+
+/** For files that are only counted: `and 7 more files, 3 of which can run by themselves outside the sandbox`. */
+export function moreFilesText(count: number, warned: number): string {
+  const files = `and ${formatNumber(count)} more ${count === 1 ? "file" : "files"}`;
+  if (warned === 0) return files;
+  if (count === 1) return `${files}, which can run by itself outside the sandbox`;
+  return `${files}, ${formatNumber(warned)} of which can run by themselves outside the sandbox`;
 }
 
 export const maxShownFiles = 25;

@@ -102,6 +102,7 @@ export interface ChangesReport {
   result: string;
   files: ShownChange[];
   moreFiles: number;
+  moreWarned?: number;
 }
 
 export interface TurnReports {

@@ -124,5 +124,6 @@ export function changesReport({ state, body }: ApprovalRow, texts: ReportTexts):
     result: texts.line(result) || reason,
     files: shown.files.map((file) => ({ ...file, path: texts.line(file.path), detail: texts.line(file.detail) })),
     moreFiles: shown.moreFiles,
+    ...(shown.moreWarned === undefined ? {} : { moreWarned: shown.moreWarned }),
   };
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { callWarning } from "../../src/approvals/call-warning.ts";
-import { callText, editableJson, escapeHidden } from "../../src/approvals/card-text.ts";
+import { callText, editableJson, escapeFile, escapeHidden } from "../../src/approvals/card-text.ts";
 import { canonicalJson, hashOf } from "../../src/approvals/hash.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
 import { anyCharacter } from "../doubles/any-character.ts";
@@ -242,6 +242,25 @@ describe("warnings", () => {
     );
   });
 
+  test("marks that strike through, cover or bury characters are escaped in calls, names, commands and diffs", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(letter, { minLength: 1, maxLength: 30 }),
+        fc.nat(),
+        cover,
+        async (letters, at, marks) => {
+          const where = at % letters.length;
+          const text = letters.map((each, index) => (index === where ? each + marks : each)).join("");
+          for (const shown of [escapeHidden(text), await escapeFile(`+${text}\n`)]) {
+            expect(shown).toMatch(/\\u\{[0-9A-F]+\}/);
+            expect(shown.match(/\p{M}/gu)?.length ?? 0).toBeLessThanOrEqual(3);
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
   const words = [
     ..."Việt Nam rất đẹp, tôi đã thử nghiệm các tệp đính kèm và chuyển tiếng nghĩa ngữ pháp".split(" "),
     ..."हिन्दी में लिखा हुआ साधारण पाठ क़लम ज़्यादा पढ़ाई बड़ा फ़ाइल श्रृंखला अँधेरा दुःख".split(" "),
@@ -257,6 +276,7 @@ describe("warnings", () => {
       fc.property(text, fc.constantFrom("", "NFC", "NFD"), (ordinary, form) => {
         const command = `echo "${form === "" ? ordinary : ordinary.normalize(form)}"`;
         expect(callWarning(call("c", { command }))).toBeUndefined();
+        expect(escapeHidden(command).match(/\p{M}/gu)?.length).toBe(command.match(/\p{M}/gu)?.length);
       }),
       { numRuns: 500 },
     );

@@ -132,6 +132,13 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
     }
 
     describe("a card about changes", () => {
+      test("says how many of the files that are only counted can run by themselves", async () => {
+        await asked({ moreFiles: 7, moreWarned: 3 });
+        expect((await onlyMessage()).text).toMatch(
+          /and 7 more files, 3 of which can run by themselves outside the sandbox/i,
+        );
+      });
+
       test("lists the changes, deletions first, with its own buttons", async () => {
         await asked({ moreFiles: 7 });
         const card = await onlyMessage();

@@ -229,6 +229,22 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     expect(await folder()).toEqual(before);
   });
 
+  test("however many files are deleted, card and diff point out what can run by itself, and show a script in a picture", async () => {
+    for (let at = 0; at < 25; at++) await writeFile(join(site, `d${at}.txt`), `${at}\n`);
+    for (let at = 0; at < 30; at++) await writeFile(join(site, `k${at}.txt`), `${at}\n`);
+    // A shell joins these lines to `echo`, in what looks like a picture.
+    const picture =
+      "{ printf '\\211PNG\\n:'; head -c 300000 /dev/zero | tr '\\0' '\\1'; printf '\\ne\\\\\\nc\\\\\\nh\\\\\\no\\n'; } > logo";
+    const thread = await driver.ask(run(`rm d*.txt; printf 'all:\\n' > Makefile; ${picture}`));
+    const { text } = await card(thread, /Delete 25 and add 2 files in site/, ["Approve", "Deny"]);
+    expect(text).toMatch(/Makefile.*can run by itself outside the sandbox/);
+    const warned = /b\/Makefile\nnew file mode 100644\nnote: can run by itself outside the sandbox\n/;
+    await vi.waitFor(async () => expect(await thread.whole()).toMatch(warned), pollMs);
+    expect(await thread.whole()).toMatch(/PNG picture\nWhat can be read in it:\n(?:.*\n)*\+e\\\n\+c\\\n\+h\\\n\+o\n/);
+    await thread.press("Deny");
+    await card(thread, /Ann denied/, []);
+  });
+
   test.each([
     ["Keep", { "a.txt": before["a.txt"] }],
     ["Discard", before],

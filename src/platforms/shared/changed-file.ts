@@ -22,6 +22,10 @@ export function fitFile(file: ShownChange, maxPathLength: number, maxDetailLengt
   return { path, about: aboutText({ detail, warning }), isWhole: path === file.path && detail === file.detail };
 }
 
+export function countWarned(files: readonly ShownChange[]): number {
+  return files.filter(({ warning }) => warning !== undefined).length;
+}
+
 /** With the warning at first, for lines that may lose their end. */
 export function aboutText(
   { detail, warning = "" }: Pick<ShownChange, "detail" | "warning">,

@@ -123,6 +123,11 @@ export function findAutorunFiles({ effects }: Pick<Effects, "effects">, base: st
   return found;
 }
 
+export function warningOf({ action, raw, type }: Effect, autorun: ReadonlySet<RawPath>): string | undefined {
+  if (action === "deleted" || !autorun.has(raw)) return undefined;
+  return type === "folder" ? autorunFolderWarning : autorunWarning;
+}
+
 /** By its name alone. A folder runs nothing; the files in it do. */
 function runsByItself({ raw, type, notes }: Effect, parts: readonly string[]): boolean {
   if (isGitPath(parts)) return runsInGitFolder(parts, type);

@@ -3,9 +3,14 @@ import { never } from "../../lib/never.ts";
 import type { ApprovalRecord, WholeChanges } from "../../ports/approval.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { createDiff, type DraftDiff } from "../effects/create-diff.ts";
+import type { DraftFolders } from "../effects/layer-changes.ts";
+import type { TooLarge } from "../effects/limits.ts";
+import { autorunFolderWarning, autorunWarning, findAutorunFiles, warningOf } from "./autorun-files.ts";
 import { openDraftsFolder } from "./draft-folders.ts";
 import { createDraftStore } from "./draft-store.ts";
 import { callsThatRan, outcomeOf, type RanCall } from "./shown-changes.ts";
+
+const maxCardDiffCharacters = 1_800;
 
 export async function readDraftDiff(
   ledger: Ledger,
@@ -16,9 +21,25 @@ export async function readDraftDiff(
   if (draft === undefined || draft.state !== "open") return undefined;
   const store = createDraftStore(ledger, openDraftsFolder(draftsFolder));
   const ran = await callsThatRan(ledger, store, draft.body);
-  const diff = await createDiff({ base: draft.body.folder, layer: store.paths(draft.id).layer }, never);
+  const diff = await createWarningDiff({ base: draft.body.folder, layer: store.paths(draft.id).layer });
   // Approve keeps what the hash covers, so nothing else may be shown for it.
   return diff.type === "too-large" || diff.effects.hash !== changes?.hash ? "changed" : wholeChanges(ran, diff);
+}
+
+/** The diff with the warning of each file that can run by itself, as on cards, which may have no room for all of them. */
+export function createWarningDiff(folders: DraftFolders): Promise<DraftDiff | TooLarge> {
+  return createDiff(folders, never, (effects) => {
+    const autorun = findAutorunFiles(effects, folders.base);
+    return (effect) => warningOf(effect, autorun);
+  });
+}
+
+const warningNote = new RegExp(`^note: (?:${autorunWarning}|${autorunFolderWarning})\n`, "gm");
+
+/** The diff if it is short enough for a card. There, the list of files has the warnings. */
+export function cardDiff({ text, missing }: DraftDiff): string | undefined {
+  const short = text.replace(warningNote, "");
+  return missing === undefined && short.length <= maxCardDiffCharacters ? short : undefined;
 }
 
 /** Later lines of a command have a bar, or they could look like the diff. */

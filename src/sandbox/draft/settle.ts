@@ -10,7 +10,6 @@ import type { ApprovalCard } from "../../ports/card.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
-import { createDiff } from "../effects/create-diff.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
 import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
 import { listEffects } from "../effects/list-effects.ts";
@@ -19,7 +18,7 @@ import type { UndoJournal } from "../effects/undo-journal.ts";
 import { findAutorunFiles } from "./autorun-files.ts";
 import { changedSinceRecorded } from "./base-state.ts";
 import { type ChangeDecision, type ChangePolicy, decide } from "./change-policy.ts";
-import { wholeChanges } from "./draft-diff.ts";
+import { cardDiff, createWarningDiff, wholeChanges } from "./draft-diff.ts";
 import { type DraftStore, maxUndecidedMs } from "./draft-store.ts";
 import { grantRules } from "./grant-scope.ts";
 import { type DraftKeeper, filesText, folderPhrase, keepId, keepProblem } from "./keep-draft.ts";
@@ -57,8 +56,6 @@ export interface Settler {
   /** If defined, `ending` tells the conversation's next turn why the draft was discarded. */
   discard(draft: DraftRecord, ending: string | undefined): Promise<void>;
 }
-
-const maxCardDiffCharacters = 1_800;
 
 interface FoundChanges {
   effects: Effects;
@@ -156,12 +153,12 @@ export function createSettler(options: SettlerOptions): Settler {
   ): Promise<void> {
     const { layer } = store.paths(draft.id);
     // From here on, only what the diff was made of counts: the folder may have changed since.
-    const made = await createDiff({ base: draft.folder, layer }, never);
+    const made = await createWarningDiff({ base: draft.folder, layer });
     if (made.type === "too-large") return await discardTooLarge(draft, made);
-    const { effects, text } = made;
+    const { effects } = made;
     if (effects.effects.length === 0) return await discard(draft, undefined);
     const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, draft.folder) };
-    const diff = made.missing === undefined && text.length <= maxCardDiffCharacters ? text : undefined;
+    const diff = cardDiff(made);
     const ran = await callsThatRan(ledger, store, draft);
     const files = shownEffects(effects, found.autorun);
     const shown = describeChanges({ draft, ...found, files, end, summary: why, diff, ran });

@@ -13,7 +13,7 @@ import type { ToolResult } from "../../ports/tool.ts";
 import { callsOf } from "../../ports/turn.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
 import type { RawPath } from "../effects/raw-path.ts";
-import { autorunFolderWarning, autorunWarning } from "./autorun-files.ts";
+import { warningOf } from "./autorun-files.ts";
 import { callKeyOf, type DraftStore } from "./draft-store.ts";
 import { filesText, folderPhrase } from "./keep-draft.ts";
 
@@ -47,7 +47,7 @@ export function describeChanges({ draft, effects, autorun, files, end, summary, 
     headline: `${todoText(effects)} in ${folderPhrase(draft)}`,
     summary,
     files: files.map((effect) => describeEffect(effect, autorun)),
-    moreFiles: Math.max(0, outermost(effects).length - files.length),
+    ...hiddenFiles(effects, autorun, files),
     ...shownCalls(ran),
     ...(diff === undefined ? {} : { diff }),
     labels: isUnfinished ? { approve: "Keep", deny: "Discard" } : { approve: "Approve", deny: "Deny" },
@@ -96,13 +96,29 @@ function todoText({ totals }: Pick<Effects, "totals">): string {
   return `${upperFirst(list)} ${counts.at(-1)?.[0] === 1 ? "file" : "files"}`;
 }
 
-/** Selects the effects that a card lists. A deleted or added folder stands for its contents. */
+/**
+ * Selects the effects that a card lists. A deleted or added folder stands for its contents. What carries a warning comes
+ * first, or many deletions would push it off the card.
+ */
 export function shownEffects(effects: Pick<Effects, "effects">, autorun: ReadonlySet<RawPath>): Effect[] {
-  const groups = Map.groupBy(outermost(effects), ({ action, raw }) =>
-    action !== "deleted" && autorun.has(raw) ? "autorun" : action,
+  const groups = Map.groupBy(outermost(effects), (effect) =>
+    warningOf(effect, autorun) === undefined ? effect.action : "autorun",
   );
-  const inOrder = (["deleted", "autorun", "changed", "added"] as const).flatMap((group) => groups.get(group) ?? []);
+  const inOrder = (["autorun", "deleted", "changed", "added"] as const).flatMap((group) => groups.get(group) ?? []);
   return inOrder.slice(0, maxShownFiles);
+}
+
+function hiddenFiles(
+  effects: Pick<Effects, "effects">,
+  autorun: ReadonlySet<RawPath>,
+  files: readonly Effect[],
+): Pick<ShownChanges, "moreFiles" | "moreWarned"> {
+  const all = outermost(effects);
+  const moreFiles = Math.max(0, all.length - files.length);
+  const warnedIn = (some: readonly Effect[]) =>
+    some.filter((effect) => warningOf(effect, autorun) !== undefined).length;
+  const moreWarned = moreFiles === 0 ? 0 : Math.max(0, warnedIn(all) - warnedIn(files));
+  return { moreFiles, ...(moreWarned === 0 ? {} : { moreWarned }) };
 }
 
 /** Every file, and the folders without any. For changes that are kept before anybody sees them. */
@@ -115,14 +131,13 @@ function outermost({ effects }: Pick<Effects, "effects">): Effect[] {
 }
 
 function describeEffect(effect: Effect, autorun: ReadonlySet<RawPath>): ShownChange {
-  const { path, raw, action, type, notes } = effect;
-  const isFolder = type === "folder";
-  const warning = isFolder ? autorunFolderWarning : autorunWarning;
+  const { path, action, type, notes } = effect;
+  const warning = warningOf(effect, autorun);
   return {
-    path: isFolder ? `${path}/` : path,
+    path: type === "folder" ? `${path}/` : path,
     action,
     detail: [sizeDetail(effect), ...notes].filter((part) => part !== "").join(", "),
-    ...(action !== "deleted" && autorun.has(raw) ? { warning } : {}),
+    ...(warning === undefined ? {} : { warning }),
   };
 }
 

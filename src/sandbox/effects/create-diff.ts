@@ -7,12 +7,13 @@ import { formatNumber } from "../../lib/text/format-number.ts";
 import type { Effect, Effects } from "./effect.ts";
 import type { EntryState } from "./entry-state.ts";
 import type { FileContent } from "./file-content.ts";
+import { unknownType } from "./file-type.ts";
 import type { DraftFolders, LayerChange } from "./layer-changes.ts";
 import type { TooLarge } from "./limits.ts";
 import { createLineBudget, diffLines, type LineBudget, splitLines } from "./line-diff.ts";
 import { defaultEffectLimits, listEffects, type VisitEffect } from "./list-effects.ts";
 import { decodeBytes, type RawPath } from "./raw-path.ts";
-import { bytesAsText, textParts, utf16Of } from "./text-bytes.ts";
+import { bytesAsText, createPartFinder, utf16Of } from "./text-bytes.ts";
 import { formatHunks } from "./unified-hunks.ts";
 
 export interface DraftDiff {
@@ -26,23 +27,29 @@ export interface DraftDiff {
 
 /** Every service takes a file of this size. */
 const maxDiffCharacters = 8 * 1024 * 1024;
-/** Of a larger binary file only what can be read in it is shown. */
+/** Of a larger binary file of a known type, only what can be read in it is shown. */
 const maxBinaryBytes = 256 * 1024;
 /** Most bytes of a binary file are shown as escapes. */
 const escapedCharacters = 5;
+/** So many bytes of unknown data fit. */
+const maxUnknownBytes = maxDiffCharacters / escapedCharacters;
 
 interface Section {
   effect: Effect;
   head: string;
   /** Undefined if the files are too large. */
   whole?: string;
-  /** Stands in for `whole` where that is too long. Texts that are added or changed have none. */
+  /**
+   * Stands in for `whole` where that is too long. Texts that are added or changed have none, and neither has unknown data,
+   * because a shell or an interpreter may run it.
+   */
   brief?: string;
 }
 
 export async function createDiff(
   folders: DraftFolders,
   signal: AbortSignal,
+  warningsOf: (effects: Effects) => (effect: Effect) => string | undefined = () => () => undefined,
   maxCharacters = maxDiffCharacters,
 ): Promise<DraftDiff | TooLarge> {
   const sections = new Map<RawPath, Section>();
@@ -50,16 +57,18 @@ export async function createDiff(
   let [needed, optional] = [0, 0];
   const effects = await listEffects(folders, signal, defaultEffectLimits, (effect, change, contents) => {
     const head = diffHead(effect, change);
-    const { whole, brief } = needed > maxCharacters ? {} : bodyOf(effect, change, contents, budget);
-    needed += head.length + (brief ?? whole ?? "").length;
-    if (brief !== undefined) optional += whole?.length ?? 0;
-    const isKept = whole !== undefined && (brief === undefined || optional <= maxCharacters);
-    sections.set(effect.raw, { effect, head, ...(isKept ? { whole } : {}), ...(brief === undefined ? {} : { brief }) });
+    const section = { effect, head, ...(needed > maxCharacters ? {} : bodyOf(effect, change, contents, budget)) };
+    needed += costOf(effect, section.brief ?? section.whole ?? "") + head.length;
+    if (section.brief !== undefined) optional += section.whole?.length ?? 0;
+    sections.set(effect.raw, section);
+    if (optional > 2 * maxCharacters) optional = dropLongest(sections, maxCharacters);
   });
   if (effects.type === "too-large") return effects;
+  const warningOf = warningsOf(effects);
+  const noted = (effect: Effect) => folderNote(effect) + noteLine(warningOf(effect));
   const inOrder = effects.effects.flatMap((effect) => {
     const section = sections.get(effect.raw);
-    return section === undefined ? [] : [{ ...section, effect, head: section.head + folderNote(effect) }];
+    return section === undefined ? [] : [{ ...section, effect, head: section.head + noted(effect) }];
   });
   const ordered = [...inOrder.filter(isText), ...inOrder.filter((section) => !isText(section))];
   return { type: "diff", effects, ...joined(ordered, maxCharacters) };
@@ -67,31 +76,66 @@ export async function createDiff(
 
 const isText = ({ effect }: Section) => !effect.isBinary;
 
+/** For memory: keeps the bodies that may find room, which are the shortest ones. Returns their length. */
+function dropLongest(sections: ReadonlyMap<RawPath, Section>, room: number): number {
+  let kept = 0;
+  for (const section of shortestFirst([...sections.values()])) {
+    if (kept + section.whole.length > room) delete (section as Section).whole;
+    else kept += section.whole.length;
+  }
+  return kept;
+}
+
+type OptionalSection = Section & Required<Pick<Section, "whole" | "brief">>;
+
+/** Those that have a brief body as well. A few large files leave room for many small ones. */
+function shortestFirst(sections: readonly Section[]): OptionalSection[] {
+  const isOptional = (section: Section): section is OptionalSection =>
+    section.brief !== undefined && section.whole !== undefined;
+  return sections.filter(isOptional).toSorted((one, other) => one.whole.length - other.whole.length);
+}
+
+function costOf({ isBinary, action }: Effect, body: string): number {
+  return body.length * (isBinary && action !== "deleted" ? escapedCharacters : 1);
+}
+
 function joined(sections: readonly Section[], maxCharacters: number): Pick<DraftDiff, "text" | "missing"> {
-  let room = maxCharacters - sections.reduce((sum, section) => sum + shortest(section).length, 0);
-  const text = sections
-    .map((section) => {
-      const [short, long] = [shortest(section), section.head + (section.whole ?? "")];
-      const cost = (section.effect.isBinary ? escapedCharacters : 1) * (long.length - short.length);
-      if (section.brief === undefined || section.whole === undefined || cost > room) return short;
-      room -= cost;
-      return long;
-    })
-    .join("");
+  const costs = sections.map((section) => {
+    const short = shortest(section);
+    return section.brief === undefined ? costOf(section.effect, short) : short.length;
+  });
+  let room = maxCharacters - costs.reduce((sum, cost) => sum + cost, 0);
   const missing = room < 0 ? `It has more than ${formatNumber(maxCharacters)} characters.` : tooLargeFile(sections);
+  const long = new Set<RawPath>();
+  for (const section of shortestFirst(sections)) {
+    const cost = costOf(section.effect, section.whole) + section.head.length - shortest(section).length;
+    if (cost > room) continue;
+    room -= Math.max(0, cost);
+    long.add(section.effect.raw);
+  }
+  const text = sections
+    .map((section) => (long.has(section.effect.raw) ? section.head + section.whole : shortest(section)))
+    .join("");
   if (missing === undefined) return { text };
   return { text: text.slice(0, text.lastIndexOf("\n", maxCharacters) + 1), missing };
 }
 
 function tooLargeFile(sections: readonly Section[]): string | undefined {
   const found = sections.find(({ whole, brief }) => whole === undefined && brief === undefined);
-  return found && `${found.effect.path} has ${formatBytes(Math.max(found.effect.bytes, found.effect.previousBytes))}.`;
+  if (found === undefined) return undefined;
+  const { path, bytes, previousBytes, isBinary, fileType = unknownType } = found.effect;
+  const size = formatBytes(Math.max(bytes, previousBytes));
+  return isBinary ? `${path} is ${fileType}, ${size}, and too large to show whole.` : `${path} has ${size}.`;
 }
 
 function folderNote({ type, action, files }: Effect): string {
   return type === "folder" && action === "deleted" && files > 0
-    ? `note: with ${formatNumber(files)} files in it\n`
+    ? noteLine(`with ${formatNumber(files)} files in it`)
     : "";
+}
+
+function noteLine(note: string | undefined): string {
+  return note === undefined ? "" : `note: ${note}\n`;
 }
 
 /** What must be shown at least. A folder that was deleted stands for everything in it. */
@@ -107,18 +151,36 @@ function bodyOf(effect: Effect, { from, to }: LayerChange, contents: Contents, b
   const isSame = from.type === to.type && contents.from?.hash === contents.to?.hash;
   if (from.type === "file" && to.type === "file" && isSame && contents.to !== undefined)
     return { whole: "", brief: "" };
-  const description = effect.isBinary ? `Binary file ${sizes(effect)}: ${effect.fileType}${executable(to)}\n` : "";
-  if (to.type === "absent" && effect.isBinary) return { whole: description, brief: description };
-  if (to.type === "file" && effect.isBinary) {
-    const parts = partsOf(contents.to);
-    const brief = parts === undefined ? {} : { brief: `${description}What can be read in it:\n${parts}` };
-    if (Math.max(effect.bytes, effect.previousBytes) > maxBinaryBytes) return brief;
-    return { whole: `${description}${linesDiff(effect, { from, to }, contents, budget) ?? ""}`, ...brief };
-  }
+  if (effect.isBinary) return binaryBody(effect, { from, to }, contents, budget);
   const whole = linesDiff(effect, { from, to }, contents, budget);
   const isGone = from.type === "file" && (to.type === "absent" || to.type === "folder");
   const brief = isGone ? { brief: `File ${sizes(effect)}: its lines are not shown\n` } : {};
   return { ...(whole === undefined ? {} : { whole }), ...brief };
+}
+
+function binaryBody(
+  effect: Effect,
+  { from, to }: Pick<LayerChange, "from" | "to">,
+  contents: Contents,
+  budget: LineBudget,
+): Body {
+  const { fileType = unknownType, bytes, previousBytes } = effect;
+  const description = `Binary file ${sizes(effect)}: ${fileType}${executable(to)}\n`;
+  if (to.type !== "file") return { whole: description, brief: description };
+  const parts = fileType === unknownType ? undefined : partsOf(contents.to);
+  const brief = parts === undefined ? {} : { brief: `${description}What can be read in it:\n${parts}` };
+  if (bytes > (parts === undefined ? maxUnknownBytes : maxBinaryBytes)) return brief;
+  const lines = linesDiff(
+    effect,
+    { from, to },
+    previousBytes > maxBinaryBytes ? withoutBefore(contents) : contents,
+    budget,
+  );
+  return { ...(lines === undefined ? {} : { whole: description + lines }), ...brief };
+}
+
+function withoutBefore({ from, to }: Contents): Contents {
+  return { from: from && { ...from, whole: undefined }, to };
 }
 
 function executable(state: EntryState): string {
@@ -126,8 +188,10 @@ function executable(state: EntryState): string {
 }
 
 function partsOf(content: FileContent | undefined): string | undefined {
-  const parts = content?.whole === undefined ? content?.parts : textParts(content.whole);
-  return parts?.map((part) => `+${part}\n`).join("");
+  const finder = createPartFinder();
+  if (content?.whole !== undefined) finder.add(content.whole);
+  const parts = content?.whole === undefined ? content?.parts : finder.all();
+  return parts?.map((part) => `+${part.trim().replaceAll("\n", "\n+")}\n`).join("");
 }
 
 /** Undefined if the file is too large. What a text replaces may be too large, because all of the text is shown. */
@@ -198,9 +262,9 @@ function diffHead(effect: Effect, { from, to }: LayerChange): string {
 function kindAndMode(state: EntryState): string {
   switch (state.type) {
     case "file":
-      return `file mode 100${octal(state.mode & 0o777)}`;
+      return `file mode ${octal(0o100000 | state.mode)}`;
     case "folder":
-      return `folder mode 040${octal(state.mode & 0o777)}`;
+      return `folder mode ${octal(0o040000 | state.mode)}`;
     case "link":
       return "file mode 120000";
     case "special":
@@ -218,7 +282,7 @@ function changedMode(state: EntryState): string {
 }
 
 function octal(mode: number): string {
-  return mode.toString(8).padStart(3, "0");
+  return mode.toString(8).padStart(6, "0");
 }
 
 function gitName(prefix: string, { path }: Effect): string {

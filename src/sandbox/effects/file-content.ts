@@ -3,7 +3,7 @@ import { createHash, hash } from "node:crypto";
 import { read as readCallback, readSync } from "node:fs";
 import { promisify } from "node:util";
 import type { Pace } from "./pace.ts";
-import { countControls, isText, maxControlShare, startsScript, textParts } from "./text-bytes.ts";
+import { countControls, createPartFinder, isText, maxControlShare, startsScript } from "./text-bytes.ts";
 
 export interface FileContent {
   hash: string;
@@ -23,7 +23,6 @@ export interface FileContent {
 const maxWholeBytes = 8 * 1024 * 1024;
 const chunkBytes = 1024 * 1024;
 const startBytes = 512;
-const maxPartCharacters = 8 * 1024 * 1024;
 
 const read = promisify(readCallback);
 
@@ -58,7 +57,7 @@ function describe(whole: Buffer): FileContent {
 async function readLarge(fd: number, pace: Pace): Promise<FileContent> {
   const digest = createHash("sha256");
   const chunk = Buffer.allocUnsafe(chunkBytes);
-  let found: ReturnType<typeof collectParts> | undefined;
+  let found: ReturnType<typeof createPartFinder> | undefined;
   let [bytes, lines, controls] = [0, 0, 0];
   let start: Buffer = Buffer.alloc(0);
   let last: number | undefined;
@@ -68,7 +67,7 @@ async function readLarge(fd: number, pace: Pace): Promise<FileContent> {
     const part = chunk.subarray(0, bytesRead);
     if (bytes === 0) start = Buffer.from(part.subarray(0, startBytes));
     // A text is never shown in parts.
-    if (bytes === 0 && !isText(part)) found = collectParts();
+    if (bytes === 0 && !isText(part)) found = createPartFinder();
     bytes += bytesRead;
     last = part.at(-1);
     digest.update(part);
@@ -83,26 +82,6 @@ async function readLarge(fd: number, pace: Pace): Promise<FileContent> {
     lines: lines + (isOpenEnd(last) ? 1 : 0),
   };
 }
-
-/** A part that two chunks share is found in two pieces, so each chunk begins with the end of the one before. */
-function collectParts() {
-  const parts: string[] = [];
-  let characters = 0;
-  let end: Buffer = Buffer.alloc(0);
-  return {
-    add(chunk: Buffer): void {
-      if (characters > maxPartCharacters) return;
-      for (const part of textParts(Buffer.concat([end, chunk]))) {
-        parts.push(part);
-        characters += part.length + 1;
-      }
-      end = Buffer.from(chunk.subarray(-overlapBytes));
-    },
-    all: () => (characters > maxPartCharacters ? undefined : parts),
-  };
-}
-
-const overlapBytes = 200;
 
 function isOpenEnd(last: number | undefined): boolean {
   return last !== undefined && last !== 0x0a;

@@ -16,6 +16,7 @@ const signatures: readonly Signature[] = [
   { bytes: "\x89PNG", name: "PNG picture" },
   { bytes: "\xff\xd8\xff", name: "JPEG picture" },
   { bytes: "GIF8", name: "GIF picture" },
+  { at: 8, bytes: "AVI ", name: "AVI video" },
   { at: 8, bytes: "WEBP", name: "WebP picture" },
   { at: 8, bytes: "WAVE", name: "WAV sound" },
   { bytes: "BM", name: "BMP picture" },
@@ -38,6 +39,18 @@ const signatures: readonly Signature[] = [
   { bytes: "\xfftOc", name: "git pack index" },
   { bytes: "\x78\x01", name: "compressed data, as in git" },
   { bytes: "\x78\x9c", name: "compressed data" },
+  { bytes: "\x78\xda", name: "compressed data" },
+  { bytes: "\x04\x22\x4d\x18", name: "LZ4 archive" },
+  { bytes: "PAR1", name: "Parquet table" },
+  { bytes: "ARROW1", name: "Arrow table" },
+  { bytes: "\x89HDF", name: "HDF5 data" },
+  { bytes: "\x93NUMPY", name: "NumPy array" },
+  { bytes: "GGUF", name: "GGUF model" },
+  { bytes: "8BPS", name: "Photoshop picture" },
+  { at: 4, bytes: "jP  ", name: "JPEG 2000 picture" },
+  { at: 4, bytes: "JXL ", name: "JPEG XL picture" },
+  { bytes: "MThd", name: "MIDI music" },
+  { bytes: "\xff\xfb", name: "MP3 sound" },
   { at: 4, bytes: "ftyp", name: "MP4 video or sound" },
   { bytes: "\x1a\x45\xdf\xa3", name: "Matroska or WebM video" },
   { bytes: "OggS", name: "Ogg sound or video" },
@@ -47,11 +60,14 @@ const signatures: readonly Signature[] = [
   { bytes: "wOFF", name: "font" },
   { bytes: "\0\x01\0\0\0", name: "font" },
   { bytes: "OTTO", name: "font" },
+  { bytes: "ttcf", name: "font" },
 ];
+
+export const unknownType = "unknown data";
 
 export function fileTypeOf(start: Buffer): string {
   const head = start.subarray(0, 512).toString("latin1");
-  return signatures.find(({ at = 0, bytes }) => head.startsWith(bytes, at))?.name ?? "unknown data";
+  return signatures.find(({ at = 0, bytes }) => head.startsWith(bytes, at))?.name ?? unknownType;
 }
 
 const scriptName =

@@ -3,6 +3,8 @@ import type { EntryState } from "./entry-state.ts";
 import type { LayerChange } from "./layer-changes.ts";
 
 const executeBits = 0o111;
+/** Restricts who can delete what is in a folder. */
+const stickyBit = 0o1000;
 
 export function modeNotes({ from, to, droppedBits }: LayerChange): string[] {
   const notes: string[] = [];
@@ -15,6 +17,7 @@ export function modeNotes({ from, to, droppedBits }: LayerChange): string[] {
   if (from.type === to.type && before !== undefined && after !== undefined && notes.length === 0 && before !== after) {
     notes.push(`mode ${before.toString(8)} → ${after.toString(8)}`);
   }
+  if (from.type !== to.type && ((after ?? 0) & stickyBit) !== 0) notes.push("sticky bit");
   if ((droppedBits & 0o4000) !== 0) notes.push("its setuid bit is not kept");
   if ((droppedBits & 0o2000) !== 0) notes.push("its setgid bit is not kept");
   return notes;

@@ -19,8 +19,9 @@ const isControl = Uint8Array.from({ length: 256 }, (_, byte) =>
 export const maxControlShare = 0.05;
 const surrogateBase = 0xdc00;
 
-/** As the program `strings` finds them, also with NULs between the characters. */
-const textPart = /(?:[\t\x20-\x7e]\0{0,3}){4,}/g;
+/** As the program `strings` finds them, but over line breaks: a shell joins lines that end with a backslash. */
+const textPart = /[\t-\r\x20-\x7e]{4,}/g;
+const minPartCharacters = 4;
 
 export function bytesAsText(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString("utf8");
@@ -82,8 +83,39 @@ function utf16Kind(bytes: Buffer): Utf16 | undefined {
   return odd > even ? "utf16le" : "utf16be";
 }
 
-/** What can be read in a binary file: runs of at least four printable characters. */
-export function textParts(bytes: Buffer): string[] {
-  const found = bytes.toString("latin1").match(textPart) ?? [];
-  return found.map((part) => part.replaceAll("\0", ""));
+/**
+ * What can be read in a binary file: runs of at least four characters. NULs end none, however many there are, because shells
+ * skip them. Undefined if there is too much to read.
+ */
+export function createPartFinder() {
+  const parts: string[] = [];
+  let characters = 0;
+  /** The run at the end of what was added, which may go on. */
+  let open = "";
+  return {
+    add(bytes: Buffer): void {
+      if (characters + open.length > maxPartCharacters) return;
+      const text = open + bytes.toString("latin1").replaceAll("\0", "");
+      let end = text.length;
+      while (end > 0 && isPartCharacter(text.charCodeAt(end - 1))) end--;
+      for (const [part] of text.slice(0, end).matchAll(textPart)) take(part);
+      open = text.slice(end);
+    },
+    all(): string[] | undefined {
+      if (open.length >= minPartCharacters) take(open);
+      return characters > maxPartCharacters ? undefined : parts;
+    },
+  };
+
+  function take(part: string): void {
+    if (part.trim() === "") return;
+    parts.push(part);
+    characters += part.length + 1;
+  }
+}
+
+const maxPartCharacters = 8 * 1024 * 1024;
+
+function isPartCharacter(code: number): boolean {
+  return (code >= 0x20 && code <= 0x7e) || (code >= 0x09 && code <= 0x0d);
 }

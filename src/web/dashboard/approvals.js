@@ -6,7 +6,7 @@ import { shortDiff, showDiff } from "./diff.js";
 import { elapsed } from "./format.js";
 import { html, nothing, repeat } from "./lit.js";
 import { isAtLeast } from "./me.js";
-import { block, fileView, turnLink } from "./parts.js";
+import { block, fileView, moreFilesText, turnLink } from "./parts.js";
 import { act } from "./session.js";
 
 /** `say` shows a sentence; `onAnswered` is called after each answer. */
@@ -87,7 +87,7 @@ export function createApprovals({ say, update, onAnswered }) {
   }
 
   function changesView({ changes, choices }, state) {
-    const { summary, files, moreFiles, commands, moreCommands = 0, lastOutput, diff } = changes;
+    const { summary, files, moreFiles, moreWarned = 0, commands, moreCommands = 0, lastOutput, diff } = changes;
     const onToggle = (index, isKept) => {
       if (isKept) state.left.delete(index);
       else state.left.add(index);
@@ -105,7 +105,7 @@ export function createApprovals({ say, update, onAnswered }) {
                 : html`<span>${fileView(file)}</span>`
             }</li>`,
         )}
-        ${moreFiles === 0 ? nothing : html`<li>${moreFiles === 1 ? "and 1 more file" : `and ${moreFiles} more files`}</li>`}
+        ${moreFiles === 0 ? nothing : html`<li>${moreFilesText(moreFiles, moreWarned)}</li>`}
       </ul>
       ${moreCommands === 0 ? nothing : html`<p class="quiet">Earlier commands are in Show diff: ${moreCommands}.</p>`}
       ${commands.length === 0 ? nothing : html`<ul class="commands" aria-label="Commands that ran">${commands.map(({ text, outcome }) => html`<li><code>${text}</code> — ${outcome}</li>`)}</ul>`}

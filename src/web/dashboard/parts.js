@@ -17,6 +17,14 @@ export function fileView({ path, action, detail, warning }) {
   return html`<span class="action ${action}">${action}</span> <span><bdi class="path">${path}</bdi> <bdi class="quiet">${detail}</bdi>${warning === undefined ? nothing : html` <strong>${warning}</strong>`}</span>`;
 }
 
+/** How many changed files are not listed, and how many of them carry a warning. */
+export function moreFilesText(count, warned = 0) {
+  const files = count === 1 ? "and 1 more file" : `and ${count.toLocaleString("en")} more files`;
+  if (warned === 0) return files;
+  if (count === 1) return `${files}, which can run by itself outside the sandbox`;
+  return `${files}, ${warned.toLocaleString("en")} of which can run by themselves outside the sandbox`;
+}
+
 /** A section with a heading; `note` is shown beside it. */
 export function section(title, content, note = "") {
   return html`

@@ -62,12 +62,21 @@ test("files that can run by themselves outside the sandbox stand out, however ma
     "seq 40 | xargs -I@ sh -c 'echo x > @.txt'; echo id > .git/hooks/post-checkout; echo s > .git/hooks/zz.sample; echo y > .envrc; mkdir -p .github/workflows; echo z > .github/workflows/ci.yml; rm gone.txt",
   );
   expect(files.slice(0, 5).map(({ path, warning }) => [path, warning])).toEqual([
-    ["gone.txt", undefined],
     [".envrc", "can run by itself outside the sandbox"],
     [".git/hooks/post-checkout", "can run by itself outside the sandbox"],
     [".github/", "has files that can run by themselves outside the sandbox"],
+    ["gone.txt", undefined],
     [".git/hooks/zz.sample", undefined],
   ]);
+});
+
+test("warned files that are too many for the card are counted, and come before any number of deletions", async () => {
+  const { files, moreFiles, moreWarned } = await shownAfter(
+    "mkdir e; for i in $(seq 40); do echo x > d$i.txt; mkdir e/$i; done; seq 90 > kept.txt",
+    "rm d*.txt; rmdir e/*; for i in $(seq 28); do echo x > .envrc$i; done",
+  );
+  expect(files.map(({ warning }) => warning)).toEqual(Array(25).fill("can run by itself outside the sandbox"));
+  expect([moreFiles, moreWarned]).toEqual([83, 3]);
 });
 
 test("links and files that lead git to another place for its hooks stand out as well", async () => {

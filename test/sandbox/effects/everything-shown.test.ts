@@ -1,4 +1,5 @@
 /** Whatever bytes a file has, its diff shows all of them, and different bytes differently, or it says that it does not. */
+import { hash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,11 +20,16 @@ afterAll(() => rm(root, { recursive: true }));
 
 /** What a person reads about a file that a draft adds or changes. */
 async function shownOf(name: string, before: Buffer | undefined, after: Buffer) {
+  return await shownOfAll({ [name]: after }, before === undefined ? {} : { [name]: before });
+}
+
+async function shownOfAll(after: Record<string, Buffer>, before: Record<string, Buffer> = {}) {
   const folder = await mkdtemp(join(root, "draft-"));
   const [base, layer] = [join(folder, "base"), join(folder, "layer")];
-  for (const each of [base, layer]) await mkdir(each);
-  if (before !== undefined) await writeFile(join(base, name), before);
-  await writeFile(join(layer, name), after);
+  for (const [where, files] of [[base, before] as const, [layer, after] as const]) {
+    await mkdir(where);
+    for (const [name, bytes] of Object.entries(files)) await writeFile(join(where, name), bytes);
+  }
   const diff = await createDiff({ base, layer }, never);
   if (diff.type !== "diff") throw new Error("too large");
   await rm(folder, { recursive: true });
@@ -90,6 +96,71 @@ test("a line hidden anywhere in any file, text or not, can be read, or the diff 
       },
     ),
     { numRuns: 500 },
+  );
+});
+
+/** What `sh` runs although no four of its characters stand next to each other on a line. */
+const scattered = fc
+  .tuple(payload, fc.constantFrom("\\\n", "\\\n\0\0\0\0\0\0", "\0\0\0\0\0\0\0\0\0"))
+  .map(([hidden, between]) => ({ hidden, bytes: Buffer.from(`\n${[...hidden].join(between)}\n`, "latin1") }));
+
+test("a script scattered over a file that looks like data can be read, or the diff says that it is not whole", async () => {
+  const heads = [
+    "ls\n",
+    "\x89PNG\r\n\x1a\n",
+    "%PDF-1.7\n",
+    "PK\x03\x04",
+    "\x1f\x8b",
+    "ID3",
+    "BM",
+    "\x7fELF",
+    "\x80\x04",
+    "",
+  ];
+  const filler = fc.tuple(
+    fc.constantFrom("\x01\x02ab", "\x01\x02", "\x01\0\0\0a", "\xff\x01"),
+    fc.constantFrom(9, 3_000, 70_000),
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      ...[scattered, fc.constantFrom(...heads), filler, fc.boolean(), fc.nat(4)],
+      async ({ hidden, bytes }, head, [unit, count], isFirst, amongOthers) => {
+        const around = Buffer.from(`:'${unit.repeat(count)}'\n`, "latin1");
+        const parts = isFirst ? [bytes, around] : [around, bytes];
+        const others =
+          amongOthers === 0
+            ? Array.from({ length: 9 }, (_, at) => [
+                `a${at}`,
+                Buffer.from(`\x89PNG${"\x01\x02".repeat(125_000)}`, "latin1"),
+              ])
+            : [];
+        const tool = Buffer.concat([Buffer.from(head, "latin1"), ...parts]);
+        const { text, missing } = await shownOfAll({ ...Object.fromEntries(others), tool });
+        const ofTool = text.slice(text.indexOf("diff --git a/tool "));
+        const letters = ofTool.replace(/^[+ ]|\\u\{0[^}]*\}|[\\\n]/gm, "");
+        expect(missing !== undefined || letters.includes(hidden)).toBe(true);
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
+test("a picture of 2 MB and a small unknown file beside large pictures can be approved, and unknown data of 2 MB can't", async () => {
+  const noise = (bytes: number, head: string) => {
+    // A sequence that looks random, but is always the same.
+    const body = Buffer.concat(
+      Array.from({ length: Math.ceil(bytes / 64) }, (_, at) => hash("sha512", String(at), "buffer")),
+    ).subarray(0, bytes);
+    return Buffer.concat([Buffer.from(head, "latin1"), body]);
+  };
+  const png = "\x89PNG\r\n\x1a\n";
+  const small = Buffer.from("\x01\x02\x03".repeat(20), "latin1");
+  const pictures = Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`a${at}.png`, noise(2_000_000, png)]));
+  const shown = await shownOfAll({ ...pictures, "z.bin": small });
+  expect(shown.missing).toBeUndefined();
+  expect(shown.text).toContain("\\u{1}\\u{2}\\u{3}\\u{1}");
+  expect((await shownOfAll({ "model.dat": noise(2_000_000, "") })).missing).toBe(
+    "model.dat is unknown data, 1.9 MiB, and too large to show whole.",
   );
 });
 

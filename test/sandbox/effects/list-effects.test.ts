@@ -246,6 +246,19 @@ test("the diff is what git prints", async () => {
   expect(missing).toBeUndefined();
 });
 
+test("a sticky bit is in the list and in the diff, of new folders and files and of changed ones", async () => {
+  const draft = await draftOf("umask 022; mkdir d", "umask 022; mkdir e; echo x > f; chmod +t d e f");
+  const { effects, text } = await diffOf(draft);
+  expect(effects.effects.map(({ raw, notes }) => [raw, notes])).toEqual([
+    ["d", ["mode 755 → 1755"]],
+    ["e", ["sticky bit"]],
+    ["f", ["sticky bit"]],
+  ]);
+  expect(text).toContain("old mode 040755\nnew mode 041755\n");
+  expect(text).toContain("new folder mode 041755\n");
+  expect(text).toContain("new file mode 101644\n");
+});
+
 test("binary files are described with their bytes, and a card shows hidden characters as in calls", async () => {
   const draft = await draftOf(
     "head -c 12000 /dev/zero > bin",

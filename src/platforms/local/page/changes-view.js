@@ -5,12 +5,12 @@ import { element } from "./dom.js";
 const filesBeforeFold = 3;
 
 export function askedChanges({ changes, facts }) {
-  const { summary, files, moreFiles, commands, moreCommands = 0, lastOutput, diff } = changes;
+  const { summary, files, moreFiles, moreWarned = 0, commands, moreCommands = 0, lastOutput, diff } = changes;
   return [
     summary !== "" && element("p", { class: "changes-summary", text: summary }),
     factsView(facts),
     files.length > 0 && fileList(files),
-    moreFiles > 0 && element("p", { class: "card-note", text: moreText(moreFiles) }),
+    moreFiles > 0 && element("p", { class: "card-note", text: moreText(moreFiles, moreWarned) }),
     moreCommands > 0 && element("p", { class: "card-note", text: earlierText(moreCommands) }),
     commands.length > 0 && commandList(commands),
     lastOutput !== undefined &&
@@ -25,7 +25,7 @@ export function askedChanges({ changes, facts }) {
 
 /** What somebody had only allowed in advance is not folded. */
 export function reportedChanges({ changes, facts, isGranted }) {
-  const { summary, moreFiles } = changes;
+  const { summary, moreFiles, moreWarned = 0 } = changes;
   const isWarned = ({ warning }) => warning !== undefined;
   const files = [...changes.files.filter(isWarned), ...changes.files.filter((file) => !isWarned(file))];
   const beforeFold = isGranted ? files.length : filesBeforeFold;
@@ -38,11 +38,12 @@ export function reportedChanges({ changes, facts, isGranted }) {
       element(
         "details",
         { class: "changes-more" },
-        element("summary", { text: moreText(folded.length + moreFiles) }),
+        element("summary", { text: moreText(folded.length + moreFiles, folded.filter(isWarned).length + moreWarned) }),
         fileList(folded),
-        moreFiles > 0 && element("p", { class: "card-note", text: `${moreText(moreFiles)}, not listed here` }),
+        moreFiles > 0 &&
+          element("p", { class: "card-note", text: `${moreText(moreFiles, moreWarned)}; not listed here` }),
       ),
-    folded.length === 0 && moreFiles > 0 && element("p", { class: "card-note", text: moreText(moreFiles) }),
+    folded.length === 0 && moreFiles > 0 && element("p", { class: "card-note", text: moreText(moreFiles, moreWarned) }),
   ];
 }
 
@@ -95,6 +96,9 @@ function earlierText(count) {
   return `${count === 1 ? "1 earlier command is" : `${count.toLocaleString("en")} earlier commands are`} in Show diff`;
 }
 
-function moreText(count) {
-  return count === 1 ? "and 1 more file" : `and ${count.toLocaleString("en")} more files`;
+function moreText(count, warned) {
+  const files = count === 1 ? "and 1 more file" : `and ${count.toLocaleString("en")} more files`;
+  if (warned === 0) return files;
+  if (count === 1) return `${files}, which can run by itself outside the sandbox`;
+  return `${files}, ${warned.toLocaleString("en")} of which can run by themselves outside the sandbox`;
 }

@@ -1,7 +1,7 @@
 /** The calls and the kept changes of a turn. */
 import { counted, duration, elapsed } from "../format.js";
 import { html, nothing } from "../lit.js";
-import { badge, block, fileView, time } from "../parts.js";
+import { badge, block, fileView, moreFilesText, time } from "../parts.js";
 
 const outcomes = {
   ok: ["ok", "done"],
@@ -49,14 +49,14 @@ function approvalView({ state, by, decidedAt, isInAdvance, reason }) {
   return html`${words[state] ?? state}${decidedAt === undefined ? nothing : html`, ${time(decidedAt)}`}${reason === undefined ? "" : `: ${reason}`}`;
 }
 
-export function changesView({ title, state, by, result, files, moreFiles }) {
+export function changesView({ title, state, by, result, files, moreFiles, moreWarned }) {
   return html`
     <div class="entry">
       <p class="about"><strong>${title}</strong> · ${state}${by === undefined ? "" : ` by ${by}`}</p>
       ${result === "" ? nothing : html`<p class="quiet">${result}</p>`}
       <ul class="files" aria-label="Changed files">
         ${files.map((file) => html`<li><span>${fileView(file)}</span></li>`)}
-        ${moreFiles === 0 ? nothing : html`<li>and ${counted(moreFiles, "more file")}</li>`}
+        ${moreFiles === 0 ? nothing : html`<li>${moreFilesText(moreFiles, moreWarned)}</li>`}
       </ul>
     </div>`;
 }

@@ -1,11 +1,21 @@
 /** Everything that a card says about changes, as the text of an attached file. */
-import type { CardItem, ShownChanges } from "../../../../ports/card.ts";
+import { type CardItem, moreFilesText, type ShownChanges } from "../../../../ports/card.ts";
 import { aboutText } from "../../../shared/changed-file.ts";
 import { visiblePath, withoutLineBreaks } from "../plain-text.ts";
 
 /** Numbers the files as the form behind Choose files… does. */
 export function wholeChanges(item: CardItem, changes: ShownChanges): string {
-  const { title, summary, files, moreFiles, commands, moreCommands = 0, lastOutput = "", diff = "" } = changes;
+  const {
+    title,
+    summary,
+    files,
+    moreFiles,
+    moreWarned = 0,
+    commands,
+    moreCommands = 0,
+    lastOutput = "",
+    diff = "",
+  } = changes;
   const list = files.map((file, index) => {
     const about = withoutLineBreaks(aboutText(file));
     return `${index + 1}. ${file.action} ${visiblePath(file.path)}${about === "" ? "" : `  (${about})`}`;
@@ -15,7 +25,7 @@ export function wholeChanges(item: CardItem, changes: ShownChanges): string {
     summary,
     item.warning === undefined ? undefined : `Warning: ${item.warning}`,
     item.facts?.join("\n"),
-    [...list, ...(moreFiles > 0 ? [`and ${moreFiles} more files`] : [])].join("\n"),
+    [...list, ...(moreFiles > 0 ? [moreFilesText(moreFiles, moreWarned)] : [])].join("\n"),
     [
       ...(moreCommands > 0 ? [`${moreCommands} earlier commands are in Show diff`] : []),
       ...commands.map(({ text, outcome }) => `$ ${withoutLineBreaks(text)} — ${withoutLineBreaks(outcome)}`),

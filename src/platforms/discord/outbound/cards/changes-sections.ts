@@ -1,8 +1,8 @@
 /** The sections of a card about changes. Without enough room, a section is a single line that says what is missing. */
 import { formatNumber } from "../../../../lib/text/format-number.ts";
 import { shorten } from "../../../../lib/text/shorten.ts";
-import type { ShownChange, ShownChanges } from "../../../../ports/card.ts";
-import { type FittedFile, fitFile } from "../../../shared/changed-file.ts";
+import { moreFilesText, type ShownChange, type ShownChanges } from "../../../../ports/card.ts";
+import { countWarned, type FittedFile, fitFile } from "../../../shared/changed-file.ts";
 import { codeBlock, visiblePath, withoutFences, withoutLineBreaks } from "../plain-text.ts";
 import type { Fitted } from "./card-lines.ts";
 
@@ -18,22 +18,26 @@ const maxOutcomeLength = 60;
 const signs: Record<ShownChange["action"], string> = { deleted: "- ⚠️", changed: "~", added: "+" };
 
 export interface FittedFiles extends Fitted {
-  /** The diff does not have the warnings. */
+  /** None of the files that are only counted carries one. */
   hasAllWarnings: boolean;
 }
 
-/** Shortens long paths. If not all files fit, shows the first ones; deletions come first. */
-export function fileSection(files: ShownChange[], moreFiles: number, room: number): FittedFiles {
+/** Shortens long paths. If not all files fit, shows the first ones; those with a warning come first. */
+export function fileSection(
+  { files, moreFiles, moreWarned = 0 }: Pick<ShownChanges, "files" | "moreFiles" | "moreWarned">,
+  room: number,
+): FittedFiles {
   if (files.length === 0 && moreFiles === 0) return { ...nothing, hasAllWarnings: true };
-  const most = room - codeBlock("", "diff").length - moreFilesText(1_000_000).length - 1;
+  const most = room - codeBlock("", "diff").length - moreFilesText(1_000_000, 1_000_000).length - 1;
   const { lines, longest } = linesOf(files, fileLine, most);
   const shown = linesWithin(lines, most);
   const hidden = files.length - shown.length + moreFiles;
+  const hiddenWarned = countWarned(files.slice(shown.length)) + moreWarned;
   const list = shown.length === 0 ? [] : [codeBlock(shown.join("\n"), "diff")];
   return {
-    text: [...list, ...(hidden > 0 ? [moreFilesText(hidden)] : [])].join("\n"),
+    text: [...list, ...(hidden > 0 ? [moreFilesText(hidden, hiddenWarned)] : [])].join("\n"),
     isWhole: shown.length === files.length && files.every((file) => fitted(file, longest).isWhole),
-    hasAllWarnings: files.slice(shown.length).every(({ warning }) => warning === undefined),
+    hasAllWarnings: hiddenWarned === 0,
   };
 }
 
@@ -45,10 +49,6 @@ function fileLine(file: ShownChange, longest: number): string {
 function fitted(file: ShownChange, longest: number): FittedFile {
   const visible = { ...file, path: visiblePath(file.path), detail: withoutLineBreaks(file.detail) };
   return fitFile(visible, longest, maxDetailLength);
-}
-
-export function moreFilesText(count: number): string {
-  return `and ${formatNumber(count)} more ${count === 1 ? "file" : "files"}`;
 }
 
 type Command = ShownChanges["commands"][number];

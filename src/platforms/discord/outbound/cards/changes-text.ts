@@ -1,9 +1,9 @@
 /** Changes to a folder as the text of a card's item, with only a few lines on a settled card or a report. */
 import { shortenMiddle } from "../../../../lib/text/shorten.ts";
-import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
+import { type CardItem, moreFilesText, type ShownChanges } from "../../../../ports/card.ts";
 import { escapePlain, visiblePath } from "../plain-text.ts";
 import { closingLines, type Fitted, factLines, fitLines, warningLines } from "./card-lines.ts";
-import { commandSection, fileSection, moreFilesText, textSection } from "./changes-sections.ts";
+import { commandSection, fileSection, textSection } from "./changes-sections.ts";
 
 export interface ChangesOptions {
   /** In characters, at least 800. */
@@ -16,7 +16,7 @@ const reservedLength = 360;
 
 /** `isWhole` is true if everything is visible here or behind one of the card's buttons. */
 export function changesText(item: CardItem, changes: ShownChanges, { room, fileName }: ChangesOptions): Fitted {
-  const { summary, files, moreFiles, commands, moreCommands = 0, lastOutput = "", diff = "" } = changes;
+  const { summary, commands, moreCommands = 0, lastOutput = "", diff = "" } = changes;
   const hasDiffButton = item.choices.includes("diff");
   const closing = fitLines(closingLines(item), Math.floor(room / 4));
   const opening = fitLines([...warningLines(item), ...summaryLine(summary), ...factLines(item)], Math.floor(room / 4));
@@ -26,12 +26,12 @@ export function changesText(item: CardItem, changes: ShownChanges, { room, fileN
     return section;
   };
   const isRest = commands.length === 0 && lastOutput === "" && diff === "";
-  const shownFiles = take(fileSection(files, moreFiles, isRest ? left : left * 0.7));
+  const shownFiles = take(fileSection(changes, isRest ? left : left * 0.7));
   const shownCommands = take(commandSection(commands, moreCommands, left * 0.4));
   const output = take(textSection("End of the last output", lastOutput, { room: left * 0.5, keeps: "end" }));
   const where = hasDiffButton ? "Show diff" : fileName;
   const shownDiff = textSection("Diff", diff, { room: left, keeps: "beginning", language: "diff", where });
-  // The button shows all files and their complete diff, but no warnings.
+  // The button shows all files, their complete diff and their warnings, which are too many for a card then.
   const isWhole =
     [opening, shownCommands, output, closing].every((part) => part.isWhole) &&
     (hasDiffButton ? shownFiles.hasAllWarnings : shownFiles.isWhole && shownDiff.isWhole);
@@ -59,16 +59,16 @@ const actionMarks = { deleted: "🗑️ deleted", changed: "✏️ changed", add
 
 /** Always counts as complete: names some files and counts the rest. */
 export function reportText({ isGranted }: CardItem, changes: ShownChanges, room: number): Fitted {
-  const { summary, files, moreFiles } = changes;
+  const { summary } = changes;
   const opening = fitLines(summaryLine(summary), Math.floor(room / 3));
   // Whoever allowed them has not seen which files they would be.
-  if (isGranted) return fileSection(files, moreFiles, room - opening.text.length);
-  const lists = namesPerAction.map((names) => namesText(files, moreFiles, names));
+  if (isGranted) return fileSection(changes, room - opening.text.length);
+  const lists = namesPerAction.map((names) => namesText(changes, names));
   const list = lists.find((text) => opening.text.length + text.length < room) ?? lists.at(-1) ?? "";
   return { text: [opening.text, list].filter((text) => text !== "").join("\n"), isWhole: true };
 }
 
-function namesText(all: ShownChange[], moreFiles: number, names: number): string {
+function namesText({ files: all, moreFiles, moreWarned = 0 }: ShownChanges, names: number): string {
   const warned = Map.groupBy(
     all.filter(({ warning }) => warning !== undefined),
     ({ warning = "" }) => warning,
@@ -76,9 +76,11 @@ function namesText(all: ShownChange[], moreFiles: number, names: number): string
   const files = all.filter(({ warning }) => warning === undefined);
   const lines: string[] = [];
   let hidden = moreFiles;
+  let hiddenWarned = moreWarned;
   for (const [warning, group] of warned) {
     const shown = group.slice(0, names).map(({ path }) => escapePlain(shortenMiddle(visiblePath(path), maxNameLength)));
     hidden += group.length - shown.length;
+    hiddenWarned += group.length - shown.length;
     lines.push(`⚠️ ${warning}: ${shown.join(", ")}`);
   }
   for (const action of ["deleted", "changed", "added"] as const) {
@@ -87,5 +89,5 @@ function namesText(all: ShownChange[], moreFiles: number, names: number): string
     hidden += paths.length - shown.length;
     if (shown.length > 0) lines.push(`${actionMarks[action]}: ${shown.join(", ")}`);
   }
-  return [...lines, ...(hidden > 0 ? [moreFilesText(hidden)] : [])].join("\n");
+  return [...lines, ...(hidden > 0 ? [moreFilesText(hidden, hiddenWarned)] : [])].join("\n");
 }

@@ -1,5 +1,6 @@
 /** A turn's changes to its folder, as blocks. Whatever does not fit is behind Show diff or in a file, never dropped. */
 import { formatNumber } from "../../../../lib/text/format-number.ts";
+import { upperFirst } from "../../../../lib/text/sentence.ts";
 import { shortenMiddle } from "../../../../lib/text/shorten.ts";
 import {
   areUnseenChanges,
@@ -9,11 +10,12 @@ import {
   maxShownCommands,
   maxShownFiles,
   maxSummaryCharacters,
+  moreFilesText,
   type ShownChange,
   type ShownChanges,
 } from "../../../../ports/card.ts";
 import { choiceLabel } from "../../../shared/card-choices.ts";
-import { aboutText, type FittedFile, fitFile } from "../../../shared/changed-file.ts";
+import { aboutText, countWarned, type FittedFile, fitFile } from "../../../shared/changed-file.ts";
 import { smallLine } from "../blocks.ts";
 import type { Block } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
@@ -74,7 +76,7 @@ function inParts(lines: string[]): string[][] {
 }
 
 function fileBlocks(changes: ShownChanges, files: Files): Block[] {
-  const { shown, more } = listed(changes, maxShownFiles);
+  const { shown, more } = listed(changes, maxShownFiles, isWarned);
   const groups = changeActions.flatMap((action) => {
     const group = shown.filter((file) => file.action === action);
     if (group.length === 0) return [];
@@ -84,16 +86,20 @@ function fileBlocks(changes: ShownChanges, files: Files): Block[] {
   const isWhole = shown.length === changes.files.length && shown.every((file) => fitted(file).isWhole);
   if (!isWhole) files.push({ name: listFile, text: wholeList(changes) });
   const where = isWhole ? "" : `The full list is in the file ${listFile} below. Read it before you approve.`;
-  const notes = [...(more === 0 ? [] : [`And ${counted(more, "more file")}.`]), where].filter(Boolean);
+  const notes = [more === "" ? "" : `${upperFirst(more)}.`, where].filter(Boolean);
   return [...groups, ...(notes.length === 0 ? [] : [richText([italic(notes.join(" "))])])];
 }
 
+const isWarned = ({ warning }: ShownChange) => warning !== undefined;
+
 /** Puts deletions first so that a shortened list still contains them, and before them what is more important. */
-function listed({ files, moreFiles }: ShownChanges, most: number, isFirst = (_: ShownChange) => false) {
+function listed({ files, moreFiles, moreWarned = 0 }: ShownChanges, most: number, isFirst = (_: ShownChange) => false) {
   const inOrder = changeActions.flatMap((action) => files.filter((file) => file.action === action));
   const ordered = [...inOrder.filter(isFirst), ...inOrder.filter((file) => !isFirst(file))];
   const shown = ordered.slice(0, most);
-  return { shown, more: moreFiles + ordered.length - shown.length };
+  const hidden = ordered.slice(most);
+  const more = moreFiles + hidden.length;
+  return { shown, more: more === 0 ? "" : moreFilesText(more, moreWarned + countWarned(hidden)) };
 }
 
 function fileText(file: ShownChange): string {
@@ -105,20 +111,20 @@ function fitted(file: ShownChange): FittedFile {
   return fitFile(file, maxPathCharacters, maxDetailCharacters);
 }
 
-function wholeList({ files, moreFiles }: ShownChanges): string {
+function wholeList({ files, moreFiles, moreWarned = 0 }: ShownChanges): string {
   const lines = changeActions.flatMap((action) =>
     files
       .filter((file) => file.action === action)
       .map((file) => `${action}  ${file.path}  ${aboutText(file)}`.trimEnd()),
   );
-  return [...lines, ...(moreFiles === 0 ? [] : [`and ${counted(moreFiles, "more file")}`])].join("\n");
+  return [...lines, ...(moreFiles === 0 ? [] : [moreFilesText(moreFiles, moreWarned)])].join("\n");
 }
 
 /** What carries a warning comes first, so that it is not among the files that are only counted. */
 function reportedLines(changes: ShownChanges, most: number): string[] {
-  const { shown, more } = listed(changes, most, ({ warning }) => warning !== undefined);
+  const { shown, more } = listed(changes, most, isWarned);
   const lines = shown.map((file) => `${file.action} ${fileText(file)}`);
-  return [...lines, ...(more === 0 ? [] : [`and ${counted(more, "more file")}`])];
+  return [...lines, ...(more === "" ? [] : [more])];
 }
 
 /** Shows the latest commands, because they may have repaired an earlier failure. */
