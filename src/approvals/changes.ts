@@ -15,6 +15,7 @@ import type {
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { Author } from "../ports/message.ts";
+import { keepChangesTool } from "../ports/tool-offer.ts";
 import { grantedRecord } from "./audit.ts";
 import { impossibilityOf, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
@@ -26,10 +27,8 @@ import { mayAnswer } from "./may-answer.ts";
 import { problemWithVotes } from "./redeem.ts";
 import { saveCard } from "./save-card.ts";
 
-/** Stands in for a tool name in approval rules: `safety.tools.keep_changes` can name separate approvers. */
-const keepChangesTool = "keep_changes";
-/** Recorded in place of a skill, because no skill's pattern asks about changes. */
-const changesSource = "changes";
+/** Recorded in place of a skill, because no skill's pattern asks about changes. No skill's name begins with a blank. */
+const changesSource = " changes";
 
 /** Discord takes files of up to 10 MiB. */
 const maxFileBytes = 9 * 1024 * 1024;
