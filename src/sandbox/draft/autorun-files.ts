@@ -3,9 +3,12 @@
  * outside the sandbox. It goes by kind, so that an unknown name is caught too: everything with a dot that is not known to be
  * harmless, and whatever ends like a configuration that is code. Takes linear time, because drafts may be huge.
  */
+import { sep } from "node:path";
+import type { DraftRecord } from "../../ports/draft.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
 import type { RawPath } from "../effects/raw-path.ts";
-import { comparableParts, createGitFolders, gitHooks, isGitPath, runsInGitFolder } from "./git-folders.ts";
+import { findAutorunTargets, realPathOf } from "./autorun-targets.ts";
+import { createGitFolders, gitHooks, isGitPath, readings, runsInGitFolder } from "./git-folders.ts";
 
 /** True of everything in the list. Nothing that shows it shortens it. */
 export const autorunWarning = "can run by itself outside the sandbox";
@@ -108,13 +111,21 @@ const shadowingProgram = new RegExp(
     "(\\.(exe|com|bat|cmd|ps1|sh))?$",
 );
 
-/** Contains deleted files too, but of the folders only those with a file that is there afterwards. */
-export function findAutorunFiles({ effects }: Pick<Effects, "effects">, base: string): ReadonlySet<RawPath> {
+/**
+ * Contains deleted files too, but of the folders only those with a file that is there afterwards. Where people gave the
+ * folder (`given`), its own name counts as well.
+ */
+export function findAutorunFiles(
+  { effects }: Pick<Effects, "effects">,
+  base: string,
+  kind: DraftRecord["kind"] = "own",
+): ReadonlySet<RawPath> {
   const gitFolders = createGitFolders(effects, base);
+  const above = kind === "given" ? namesAbove(base) : [];
+  const targets = findAutorunTargets(base, (path) => isListedPath({ raw: path, type: "file", notes: [] }, above));
   const found = new Set<RawPath>();
   for (const effect of effects) {
-    const parts = comparableParts(effect.raw);
-    if (!gitFolders.runs(effect) && !runsByItself(effect, parts)) continue;
+    if (!gitFolders.runs(effect) && !isListedPath(effect, above) && !targets.has(effect)) continue;
     found.add(effect.raw);
     if (effect.action === "deleted") continue;
     for (let path = parentFolder(effect.raw); path !== "" && !found.has(path); path = parentFolder(path))
@@ -123,8 +134,30 @@ export function findAutorunFiles({ effects }: Pick<Effects, "effects">, base: st
   return found;
 }
 
+const maxNamesAbove = 3;
+
+/** The names of the folder itself that decide what is in it: from `.claude`, `cron.d` or `hooks` on. */
+function namesAbove(base: string): string[] {
+  const names = realPathOf(base)
+    .split(sep)
+    .filter(Boolean)
+    .slice(-maxNamesAbove)
+    .map((name) => name.toLowerCase());
+  const first = names.findIndex((name) => name.startsWith(".") || name === "hooks" || autorunFolders.test(name));
+  return first === -1 ? [] : names.slice(first);
+}
+
 /** By its name alone. A folder runs nothing; the files in it do. */
-function runsByItself({ raw, type, notes }: Effect, parts: readonly string[]): boolean {
+function isListedPath(effect: Pick<Effect, "raw" | "type" | "notes">, above: readonly string[]): boolean {
+  return readings(effect.raw).some((parts) => runsByItself(effect, parts, above));
+}
+
+function runsByItself(
+  { raw, type, notes }: Pick<Effect, "raw" | "type" | "notes">,
+  inside: readonly string[],
+  above: readonly string[],
+): boolean {
+  const parts = [...above, ...inside];
   if (isGitPath(parts)) return runsInGitFolder(parts, type);
   if (type === "folder") return false;
   const name = parts.at(-1) ?? "";
@@ -133,7 +166,7 @@ function runsByItself({ raw, type, notes }: Effect, parts: readonly string[]): b
     parts.some((part) => shortName.test(part) || autorunFolders.test(part)) ||
     parts.some((_, at) => isUnknownDotName(parts, at, isProgram)) ||
     isHook(name, parts.at(-2)) ||
-    isListed(name, raw.slice(raw.lastIndexOf("/") + 1), parts.length === 1)
+    isListed(name, raw.slice(raw.lastIndexOf("/") + 1).replace(/:.*$/, ""), inside.length === 1)
   );
 }
 

@@ -89,7 +89,7 @@ export function createSettler(options: SettlerOptions): Settler {
     if (effects.type === "too-large") return await discardTooLarge(now, effects);
     if (effects.effects.length === 0) return await discard(now, undefined);
     const changedBase = await changedSinceRecorded(base, now.folder);
-    const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, now.folder) };
+    const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, now.folder, now.kind) };
     const decision = await decide({ draft: now, ...found, end, changedBase }, policy);
     if (decision.type === "keep") return await keepByRules(now, turn, found);
     const keepsUnasked = policy[now.kind] === "keep" && changedBase.length === 0;
@@ -162,7 +162,7 @@ export function createSettler(options: SettlerOptions): Settler {
     if (made.type === "too-large") return await discardTooLarge(draft, made);
     const { effects, text } = made;
     if (effects.effects.length === 0) return await discard(draft, undefined);
-    const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, draft.folder) };
+    const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, draft.folder, draft.kind) };
     const diff = made.missing === undefined && text.length <= maxCardDiffCharacters ? text : undefined;
     const ran = await callsThatRan(ledger, store, draft);
     const files = shownEffects(effects, found.autorun);

@@ -72,7 +72,7 @@ const surprise: fc.Arbitrary<(effect: Effect) => Effect> = fc.oneof(
     )
     .map((change) => (effect: Effect) => ({ ...effect, ...change })),
   fc
-    .constantFrom("x.png", "lib.so.1", "x.jar", "x.PDF", "x.zip", "x.pyc", "x.docx", "x.exe")
+    .constantFrom("x.png", "lib.so.1", "x.jar", "x.PDF", "x.zip", "x.pyc", "x.docx", "x.exe", "x:y.exe", "x.exe:y")
     .map((name) => (effect: Effect) => ({ ...effect, path: `${effect.path}/${name}`, raw: `${effect.raw}/${name}` })),
   fc.constant((effect: Effect) => {
     const { linesAdded: _unknown, ...large } = effect;
