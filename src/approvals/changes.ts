@@ -137,7 +137,7 @@ async function withGrants(
   context: ApprovalsContext,
   record: ApprovalRecord,
   changes: ChangesRecord,
-  { shown, lost, problem }: NonNullable<ChangesGrant["covers"]>,
+  { shown, lost: lostWith, shrunk, problem }: NonNullable<ChangesGrant["covers"]>,
 ): Promise<ApprovalRecord> {
   const { target, conversationId, matches, quorum, approvers, notRequester } = record;
   const rule = { quorum, approvers, notRequester };
@@ -145,12 +145,13 @@ async function withGrants(
   const place = { platform: target.platform, conversationId, matches, requester, rule };
   const grants = await context.grants.covering(place);
   if (grants === undefined) return record;
-  const why = await problem([...new Set(grants.flatMap((grant) => grant.lost ?? []))]);
+  const lost = lostWith(Object.assign({}, ...grants.map(({ firstSizes }) => firstSizes)));
+  const why = await problem(lost, [...new Set(grants.flatMap((grant) => grant.lost ?? []))]);
   if (why !== undefined) {
     const summary = `${changes.shown.summary} ${why}`;
     return { ...record, changes: { ...changes, shown: { ...changes.shown, summary } } };
   }
-  if (!(await context.grants.addLost(grants, lost))) return record;
+  if (!(await context.grants.addLost(grants, lost, shrunk))) return record;
   return (await grantedRecord(context, { ...record, changes: { ...changes, ...shown } }, grants)) ?? record;
 }
 

@@ -37,7 +37,10 @@ const rulesOf = (...kinds: string[]) =>
 /** A request for changes of these kinds, which grants for all of them cover. */
 function grantOf(kinds: string[], covers: Partial<NonNullable<ChangesGrant["covers"]>> = {}): ChangesGrant {
   const shown = { shown: shownWith({ title: "every file" }), paths: ["app.css"] };
-  return { rules: rulesOf(...kinds), covers: { shown, lost: [], problem: async () => undefined, ...covers } };
+  return {
+    rules: rulesOf(...kinds),
+    covers: { shown, lost: () => [], shrunk: {}, problem: async () => undefined, ...covers },
+  };
 }
 const grant = grantOf(["change text"]);
 
@@ -407,11 +410,11 @@ describe("a grant", () => {
     const desk = openDesk();
     const asked: (readonly string[])[] = [];
     const deleting = (...lost: string[]) => {
-      const problem = async (before: readonly string[]) => {
+      const problem = async (_lost: readonly string[], before: readonly string[]) => {
         asked.push(before);
         return before.length + lost.length > 2 ? "Too many files." : undefined;
       };
-      return { grant: grantOf(["change text", "delete text"], { lost, problem }) };
+      return { grant: grantOf(["change text", "delete text"], { lost: () => lost, problem }) };
     };
     const first = await desk.ask("t1", deleting("z"));
     await desk.press(first.approvalId, "allow");

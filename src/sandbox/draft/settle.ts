@@ -23,7 +23,7 @@ import { wholeChanges } from "./draft-diff.ts";
 import type { DraftStore } from "./draft-store.ts";
 import { grantRules } from "./grant-scope.ts";
 import { type DraftKeeper, keepId, keepProblem } from "./keep-draft.ts";
-import { lossProblem, lostFiles } from "./lost-files.ts";
+import { lossProblem, lostFiles, shrunkSizes } from "./lost-files.ts";
 import type { CallMerger } from "./merge-call.ts";
 import {
   callsThatRan,
@@ -201,13 +201,13 @@ export function createSettler(options: SettlerOptions): Settler {
     if (rules.length === 0 || !isCoverable) return rules.length === 0 ? undefined : { rules };
     const files = namedEffects(found.effects);
     const shown = describeChanges({ draft, ...found, files, end: "done", summary: "", diff: undefined, ran });
-    const lost = lostFiles(found.effects);
     return {
       rules,
       covers: {
         shown: { shown, paths: pathsOf(files) },
-        lost,
-        problem: (before) => lossProblem(draft.folder, lost, { isEachFolder: true, before }),
+        lost: (first) => lostFiles(found.effects, first),
+        shrunk: shrunkSizes(found.effects),
+        problem: (lost, before) => lossProblem(draft.folder, lost, { isEachFolder: true, before }),
       },
     };
   }
