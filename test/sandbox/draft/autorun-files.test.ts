@@ -144,6 +144,22 @@ describe("the warning about files that run by themselves", () => {
   });
 });
 
+test("the warning is on settings of tools, instructions and services by their place and kind, also of unknown ones", () => {
+  const names =
+    words(`binding.gyp gems.rb hie.yaml x.csproj.user Model.tt user.clj dev-requirements.txt requirements/base.txt src/Makevars
+    debian/rules ci_scripts/ci_post_clone.sh postBuild server.js lefthook.toml 99-x.rules gitconfig tmux.conf codebuff.json knowledge.md
+    SOUL.md HEARTBEAT.md pytest.toml tsconfig.json ld.so.preload tox.toml lefthook.json celeryconfig.py azure.yaml _quarto.yml psalm.xml
+    test/mocha.opts settings.gradle.dcl project/Build.scala META-INF/services/x Chart.yaml kustomization.yaml quadlet/x.container
+    pam.d/login logrotate.d/x apt.conf.d/x modprobe.d/x.conf tmpfiles.d/x.conf plugin/x.vim init.lua launchSettings.json zuul.d/x.yaml
+    Game.uproject x.d/y tool.toml tool.yaml some-tool.json tool.ini TOOLING.md MEMORY.md settings.json`);
+  expect(names.filter((name) => !warned(names).includes(name))).toEqual([]);
+  const plain =
+    words(`docs/SOUL.md config/app.yaml data/summary.json report.txt config/tool.toml src/main.d UPGRADE.md FAQ.md SECURITY.md
+    CODE_OF_CONDUCT.md INSTALL.md HISTORY.md notes/SETUP.md README.de.md results.json report.xml sales-2026.json data.toml lib/Pod.pod
+    debian/copyright src/project/app.ts locales/de.yaml src/app.scala`);
+  expect(warned(plain)).toEqual([]);
+});
+
 test("the warning is on names whose kind stands before or behind a colon, since systems differ in which one counts", () => {
   const names = [
     "x:y.desktop",
