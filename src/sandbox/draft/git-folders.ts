@@ -84,7 +84,7 @@ export function createGitFolders(effects: readonly Effect[], base: string): GitF
 /** Where the path may enter a repository: the folder, the part of the repository, and the path from there. */
 function partsOfRepositories(raw: RawPath) {
   const names = raw.split("/");
-  const parts = comparableParts(raw);
+  const [parts = []] = readings(raw);
   return parts.flatMap((part, at) => {
     if (!repositoryParts.has(part)) return [];
     const folder = names.slice(0, at).join("/");
@@ -110,11 +110,6 @@ function namesIn(base: string, folder: RawPath): Buffer[] {
 /** Few paths have one of these, and drafts may be huge. */
 const unusual = /[^\x20-\x7e]|[%:]|[. ](?:\/|$)|(?:^|\/) /;
 
-/** As file systems compare names that ignore case, invisible characters, and dots and blanks at the end. */
-export function comparableParts(raw: RawPath): string[] {
-  return readings(raw)[0] ?? [];
-}
-
 /** Each way to read the path: Windows leaves out what follows a colon in a name, and other systems don't. */
 export function readings(raw: RawPath): string[][] {
   if (!unusual.test(raw)) return [raw.toLowerCase().split("/")];
@@ -122,6 +117,7 @@ export function readings(raw: RawPath): string[][] {
   return names.some((name) => name.includes(":")) ? [names.map(withoutStream), names] : [names];
 }
 
+/** As file systems compare names that ignore case, invisible characters, and dots and blanks at the end. */
 function comparableName(bytes: Buffer): string {
   const name = bytes.toString("utf8").normalize("NFKC").replace(hidden, "").toLowerCase();
   return withoutEnd(name) || name;
