@@ -1,6 +1,7 @@
 /** Decides who may answer an approval. Ids must match completely. Bots never match. An empty list matches nobody. */
 import type { ApprovalRecord } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
+import { budgetTool } from "../ports/tool-offer.ts";
 
 export interface AnswerRule {
   /** `requester`, `user:<platform>:<id>`, `user:<id>`, `role:<platform>:<id>` or `role:<id>`. Empty means nobody. */
@@ -43,9 +44,6 @@ export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false):
     ? { approvers: [atTheMachine], quorum: 1, notRequester: false }
     : { ...rule, approvers: named };
 }
-
-/** Stands in for a tool name in approval rules: `safety.tools.budget` can name who may answer. */
-export const budgetTool = "budget";
 
 /** Owners answer, unless the policy names others for budgets. The approvers of calls are often the requesters. */
 export function budgetRule({ tools, owners = [] }: ApprovalPolicy): AnswerRule {

@@ -15,6 +15,7 @@ import type {
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { Author } from "../ports/message.ts";
+import { keepChangesTool } from "../ports/tool-offer.ts";
 import { grantedRecord } from "./audit.ts";
 import { impossibilityOf, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
@@ -26,10 +27,8 @@ import { mayAnswer } from "./may-answer.ts";
 import { problemWithVotes } from "./redeem.ts";
 import { saveCard } from "./save-card.ts";
 
-/** Stands in for a tool name in approval rules: `safety.tools.keep_changes` can name separate approvers. */
-const keepChangesTool = "keep_changes";
-/** Recorded in place of a skill, because no skill's pattern asks about changes. */
-const changesSource = "changes";
+/** Recorded in place of a skill, because no skill's pattern asks about changes. No skill's name begins with a blank. */
+const changesSource = " changes";
 
 /** Discord takes files of up to 10 MiB. */
 const maxFileBytes = 9 * 1024 * 1024;
@@ -138,7 +137,7 @@ async function withGrants(
   context: ApprovalsContext,
   record: ApprovalRecord,
   changes: ChangesRecord,
-  { shown, lost, problem }: NonNullable<ChangesGrant["covers"]>,
+  { shown, lost: lostWith, shrunk, problem }: NonNullable<ChangesGrant["covers"]>,
 ): Promise<ApprovalRecord> {
   const { target, conversationId, matches, quorum, approvers, notRequester } = record;
   const rule = { quorum, approvers, notRequester };
@@ -146,12 +145,13 @@ async function withGrants(
   const place = { platform: target.platform, conversationId, matches, requester, rule };
   const grants = await context.grants.covering(place);
   if (grants === undefined) return record;
-  const why = await problem([...new Set(grants.flatMap((grant) => grant.lost ?? []))]);
+  const lost = lostWith(Object.assign({}, ...grants.map(({ firstSizes }) => firstSizes)));
+  const why = await problem(lost, [...new Set(grants.flatMap((grant) => grant.lost ?? []))]);
   if (why !== undefined) {
     const summary = `${changes.shown.summary} ${why}`;
     return { ...record, changes: { ...changes, shown: { ...changes.shown, summary } } };
   }
-  if (!(await context.grants.addLost(grants, lost))) return record;
+  if (!(await context.grants.addLost(grants, lost, shrunk))) return record;
   return (await grantedRecord(context, { ...record, changes: { ...changes, ...shown } }, grants)) ?? record;
 }
 

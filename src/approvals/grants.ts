@@ -51,8 +51,12 @@ export interface Grants {
     expiresAt: number,
     origin: GrantRecord["origin"],
   ): Promise<GrantRecord>;
-  /** Adds to the files that are lost under these grants. False if other changes came first. */
-  addLost(grants: readonly GrantRecord[], lost: readonly string[]): Promise<boolean>;
+  /** Adds to the files that are lost or shortened under these grants. False if other changes came first. */
+  addLost(
+    grants: readonly GrantRecord[],
+    lost: readonly string[],
+    shrunk: Readonly<Record<string, number>>,
+  ): Promise<boolean>;
   /** Ignores expired grants, because they were active when they were used. */
   isAnyRevoked(ids: string[]): Promise<boolean>;
   list(conversationId?: string): Promise<GrantRecord[]>;
@@ -101,6 +105,7 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
           givenAt,
           expiresAt,
           lost: [],
+          firstSizes: {},
           origin,
         }));
         if (longer !== undefined) return longer.body;
@@ -117,12 +122,16 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
       await ledger.create("grant", grant.id, { state: "active", body: grant, group: grant.conversationId });
       return grant;
     },
-    async addLost(grants, lost) {
-      if (lost.length === 0) return true;
-      for (const { id, lost: before = [] } of grants) {
-        const added = await ledger.transition("grant", id, ["active"], "active", (grant) =>
-          (grant.lost ?? []).length === before.length
-            ? { ...grant, lost: [...new Set([...before, ...lost])] }
+    async addLost(grants, lost, shrunk) {
+      if (lost.length === 0 && Object.keys(shrunk).length === 0) return true;
+      for (const before of grants) {
+        const added = await ledger.transition("grant", before.id, ["active"], "active", (grant) =>
+          lossesOf(grant) === lossesOf(before)
+            ? {
+                ...grant,
+                lost: [...new Set([...(grant.lost ?? []), ...lost])],
+                firstSizes: { ...shrunk, ...grant.firstSizes },
+              }
             : undefined,
         );
         if (added === undefined) return false;
@@ -166,6 +175,10 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
       return over;
     },
   };
+}
+
+function lossesOf({ lost = [], firstSizes = {} }: GrantRecord): string {
+  return JSON.stringify([lost, firstSizes]);
 }
 
 function matchesRule(grant: GrantRecord, rule: GrantRule): boolean {

@@ -173,6 +173,8 @@ export interface GrantRecord {
   expiresAt: number;
   /** Files that changes under this grant have deleted or emptied. */
   lost?: string[];
+  /** The sizes that files had before changes under this grant shortened them. */
+  firstSizes?: Record<string, number>;
   origin: { approvalId: string; cardId: string; turnId: string; userId: string; scope: Scope; tool: string };
   revokedBy?: Author;
   revokedAt?: number;
@@ -200,10 +202,12 @@ export interface ChangesGrant {
   covers?: {
     /** Names every file, because nobody sees the changes before they are kept. */
     shown: Pick<ChangesRecord, "shown" | "paths">;
-    /** The files that are deleted or emptied. They count until the grant ends. */
-    lost: string[];
-    /** Why people are asked nevertheless, after these files were lost under the grant. */
-    problem(lostBefore: readonly string[]): Promise<string | undefined>;
+    /** The files that are deleted or emptied, compared with their sizes before the grant. They count until it ends. */
+    lost(firstSizes: Readonly<Record<string, number>>): string[];
+    /** The sizes before of the files that get shorter. */
+    shrunk: Readonly<Record<string, number>>;
+    /** Why people are asked nevertheless, after others were lost under the grant. */
+    problem(lost: readonly string[], lostBefore: readonly string[]): Promise<string | undefined>;
   };
 }
 

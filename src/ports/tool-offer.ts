@@ -12,8 +12,12 @@ import type { ToolSpec } from "./tool.ts";
 export const loadSkillName = "load_skill";
 export const callToolName = "call_tool";
 
+/** Stand in for a tool's name in approval rules: `safety.tools` can name who may answer. */
+export const keepChangesTool = "keep_changes";
+export const budgetTool = "budget";
+
 /** No skill can use these names. */
-export const builtInNames: ReadonlySet<string> = new Set([loadSkillName, callToolName]);
+export const builtInNames: ReadonlySet<string> = new Set([loadSkillName, callToolName, keepChangesTool, budgetTool]);
 
 /** In bytes of JSON. */
 const maxDefinedBytes = 4_000;

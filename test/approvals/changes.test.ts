@@ -1,10 +1,12 @@
 /** Approvals of changes to a folder: who decides, once, and what the card says. */
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ApprovalPolicy } from "../../src/approvals/authority.ts";
 import type { ApprovalRecord, ChangesGrant, ChangesRecord, ChangesRequest } from "../../src/ports/approval.ts";
 import type { ShownChanges } from "../../src/ports/card.ts";
 import type { AnswerChoice, Author, InboundAnswer } from "../../src/ports/message.ts";
-import { ann, ben, click, hour, person, setUp, target } from "./approvals-fixture.ts";
+import { parseSkill } from "../../src/skill-runtime/parse/parse-skill.ts";
+import { ann, asks, ben, call, click, hour, person, setUp, target } from "./approvals-fixture.ts";
 
 const website = "/srv/website";
 const carl = person("carl");
@@ -35,7 +37,10 @@ const rulesOf = (...kinds: string[]) =>
 /** A request for changes of these kinds, which grants for all of them cover. */
 function grantOf(kinds: string[], covers: Partial<NonNullable<ChangesGrant["covers"]>> = {}): ChangesGrant {
   const shown = { shown: shownWith({ title: "every file" }), paths: ["app.css"] };
-  return { rules: rulesOf(...kinds), covers: { shown, lost: [], problem: async () => undefined, ...covers } };
+  return {
+    rules: rulesOf(...kinds),
+    covers: { shown, lost: () => [], shrunk: {}, problem: async () => undefined, ...covers },
+  };
 }
 const grant = grantOf(["change text"]);
 
@@ -79,6 +84,7 @@ function openDesk(policy: ApprovalPolicy = {}) {
     loseDiff: () => {
       diff = undefined;
     },
+    askCall: desk.ask,
     ask: (turnId = "t1", more: Partial<ChangesRequest> = {}) => desk.approvals.openChanges(requestFor(turnId, more)),
     press: (id: string, choice: AnswerChoice, by = ann, more: Partial<InboundAnswer> = {}) =>
       desk.approvals.answer(click(id, { choice, by, ...more })),
@@ -404,11 +410,11 @@ describe("a grant", () => {
     const desk = openDesk();
     const asked: (readonly string[])[] = [];
     const deleting = (...lost: string[]) => {
-      const problem = async (before: readonly string[]) => {
+      const problem = async (_lost: readonly string[], before: readonly string[]) => {
         asked.push(before);
         return before.length + lost.length > 2 ? "Too many files." : undefined;
       };
-      return { grant: grantOf(["change text", "delete text"], { lost, problem }) };
+      return { grant: grantOf(["change text", "delete text"], { lost: () => lost, problem }) };
     };
     const first = await desk.ask("t1", deleting("z"));
     await desk.press(first.approvalId, "allow");
@@ -443,6 +449,35 @@ describe("a grant", () => {
     expect((await desk.ask("t2", { grant })).state).toBe("approved");
     expect((await desk.ask("t3", { grant, requester: carl })).state).toBe("open");
     expect((await desk.ask("t4", { grant, requester: ben })).state).toBe("open");
+  });
+
+  test("for calls covers no changes, whatever the skill that asks is called and asks about", async () => {
+    const name = fc.oneof(
+      fc.constantFrom("changes", "' changes'", "remora", "budget"),
+      fc.string(),
+      fc.constant("' '"),
+    );
+    const changeText = grant.rules[0]?.pattern ?? "";
+    const names = new Set<string>();
+    fc.assert(
+      fc.property(name, (written) => {
+        const text = `---\nname: ${written}\ndescription: d\nconfirm_patterns: [${JSON.stringify(changeText)}]\n---\n\nx\n`;
+        const [rule] = parseSkill(Buffer.from(text), "/skills/changes/SKILL.md", null).skill?.rules ?? [];
+        if (rule !== undefined) names.add(rule.skill);
+      }),
+      { numRuns: 500 },
+    );
+    expect(names).toContain("changes");
+    const desk = openDesk();
+    for (const skill of ["changes", "remora", "budget"]) {
+      const calls = [{ call: call(skill), matches: [{ ...asks, skill, pattern: changeText }] }];
+      const { approvalId } = await desk.askCall(skill, call(skill), { calls });
+      expect((await desk.press(approvalId, "allow")).accepted).toBe(true);
+    }
+    const { approvalId } = await desk.ask("t", { grant });
+    expect(await desk.stateOf(approvalId)).toBe("open");
+    const matches = (await desk.ledger.get("approval", approvalId))?.body.matches ?? [];
+    expect(matches.filter(({ skill }) => names.has(skill))).toEqual([]);
   });
 
   test("runs out", async () => {

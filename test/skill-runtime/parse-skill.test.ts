@@ -382,6 +382,12 @@ describe("tools", () => {
     expect(diagnostics.filter(({ code }) => code === "skill.tool-reserved").length).toBe(1);
   });
 
+  test("a tool can't have a name that stands for changes or budgets in approval rules", () => {
+    const { skill, diagnostics } = parse(skillText("demo", "tools: [{ name: keep_changes }, { name: budget }]"));
+    expect(skill?.tools).toEqual([]);
+    expect(diagnostics.map(({ code }) => code)).toEqual(["skill.tool-reserved", "skill.tool-reserved"]);
+  });
+
   test("a list of names, a text and tools without a name are ignored and reported", () => {
     for (const [written, code] of [
       ["[Read, Write]", "skill.tools-ignored"],

@@ -3,9 +3,12 @@
  * outside the sandbox. It goes by kind, so that an unknown name is caught too: everything with a dot that is not known to be
  * harmless, and whatever ends like a configuration that is code. Takes linear time, because drafts may be huge.
  */
+import { sep } from "node:path";
+import type { DraftRecord } from "../../ports/draft.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
 import type { RawPath } from "../effects/raw-path.ts";
-import { comparableParts, createGitFolders, gitHooks, isGitPath, runsInGitFolder } from "./git-folders.ts";
+import { findAutorunTargets, realPathOf } from "./autorun-targets.ts";
+import { createGitFolders, gitHooks, isGitPath, readings, runsInGitFolder } from "./git-folders.ts";
 
 /** True of everything in the list. Nothing that shows it shortens it. */
 export const autorunWarning = "can run by itself outside the sandbox";
@@ -25,20 +28,23 @@ const harmlessInServiceFolders = patterns(`
 
 const autorunFolders = patterns(`
   node_modules site-packages dist-packages __pycache__ *.egg-info *.dist-info *.xcodeproj *.xcworkspace *.playground *.app
-  githooks git-hooks git_hooks hooks.d cron.* init.d rc.d profile.d systemd autostart launchagents launchdaemons sudoers.d`);
+  githooks git-hooks git_hooks cron.* systemd autostart launchagents launchdaemons quadlet portage ci_scripts site-lisp`);
+/** What is directly in them has no ending by which to know it. */
+const foldersOfPrograms = patterns("debian meta-inf/services");
+const harmlessInProgramFolders = patterns("changelog copyright readme todo news *.md *.txt *.docs *.manpages *.1");
 
 /** Agents load these as instructions, and tools these lists, so they count although other documents are harmless. */
 const documents = patterns(`
-  agent.md agents.md agents.*.md claude.md claude.*.md gemini.md gemini.*.md codex.md qwen.md warp.md crush.md opencode.md
+  knowledge.md agent.md agents.md agents.*.md claude.md claude.*.md gemini.md gemini.*.md codex.md qwen.md warp.md crush.md opencode.md
   replit.md iflow.md codebuddy.md copilot-instructions.md skill.md *.instructions.md *.prompt.md *.chatmode.md *.agent.md
-  requirements.txt requirements[-_.]*.txt constraints*.txt cmakelists.txt conanfile.txt meson_options.txt`);
+  requirements.txt requirements[-_.]*.txt constraints*.txt cmakelists.txt conanfile.txt meson_options.txt *[-_]requirements.txt compile_flags.txt`);
 const programs = patterns(`
   mcp.json mcp.yml mcp.toml mcp[-_.]*.json *[-_.]mcp.json mcp_servers.* claude_desktop_config.json opencode.json crush.json
   gemini-extension.json hooks.json *.mdc
 
   *.code-workspace *.code-profile *.sublime-project *.sublime-workspace *.sublime-build *.sln *.slnx *.suo *.*proj *.props
   *.targets *.xcscheme *.xcconfig *.run.xml *.iml *.ipr *.iws *.godot *.pro *.pri *.qbs compile_commands.json rust-analyzer.toml
-  session.vim init.vim init.el early-init.el
+  session.vim init.vim init.lua init.el early-init.el
 
   *pipeline.yml *pipelines.yml *pipeline[-_.]*.yml *pipelines[-_.]*.yml ci.yml ci[-_.]*.yml *[-_.]ci.yml *[-_.]ci[-_.]*.yml
   *workflow.yml *workflows.yml *appveyor*.yml *travis*.yml *cloudbuild*.yml *cloudbuild*.json *buildspec*.yml
@@ -76,7 +82,28 @@ const programs = patterns(`
   profile bash_profile bash_login bash_logout zshenv zprofile zlogin zlogout crontab crontab.* *.crontab *.cron *.service
   *.timer *.socket *.mount *.automount *.desktop autorun.inf desktop.ini *.lnk *.scf *.reg *.url *.command *.workflow
   rc.local inittab sudoers authorized_keys supervisord.conf *profile.ps1 config.fish startup.jl *-gdb.py *-gdb.scm
-  sitecustomize.* usercustomize.* *.pth`);
+  sitecustomize.* usercustomize.* *.pth
+
+  *.gyp *.gypi gems.rb gems.locked *.csproj.* *.vcxproj.* *.pro.* *.user *.tt user.clj makevars makevars.* *.rules
+  *.container *.kube *.network *.nspawn *.path *.slice *.preset *.link *.netdev *.swap *.opts *.dcl *.uproject *.uplugin
+  ld.so.preload ld.so.conf gitconfig bash_aliases xinitrc xsession xprofile tmux.conf ssh_config sshd_config postbuild
+  launchsettings.json *.theme *.hta *.library-ms *.webloc *.terminal *.plist *.ebuild *.install postinst preinst postrm prerm
+  *.entitlements *.pbxproj *.ps1xml *.cake data_readers.clj *.pubxml *.cbp *.geany *.kdev4 *.exe.* overcommit.yml
+  celeryconfig.py kustomization.yml chart.yml hie.yml`);
+/** At the root, a tool that nobody knows may take its settings from them. What holds data has another name or place. */
+const settingsOfUnknownTools = /^[\w-]+\.(toml|yml|json|xml|ini|cfg|conf|edn|neon|lua|vim|el|fish|properties)$/;
+const dataAtRoot =
+  /^(data|config|output|out|results?|reports?|summary|stats|metrics|translations?|messages|users?|items?|products?|orders?|prices?|sales|inventory_?data|notes?|list|lists|entries|records|events|feeds?|sitemap|rss|atom|openapi|swagger|schema|manifest\.webapp|example|sample|test|tests|budget|input|values|index|response|request|export|import|backup|contacts|people|customers|questions|answers|log|logs|todo|tasks-?data)([-_.\d][\w-]*)?\.(yml|json|xml|toml|ini|csv)$/;
+/** Agents read unknown ones at the root as instructions, and people these. */
+const instructions = /^[A-Z][A-Z_-]+(?:\.[a-z]+)?\.md$/;
+const knownDocuments = patterns(`
+  readme* changelog* changes* license* licence* copying* contributing* contributors* code_of_conduct* code-of-conduct* security*
+  authors* notice* todo* history* upgrade* upgrading* install* faq* news* releases* release_notes* roadmap* governance*
+  maintainers* support* credits* thanks* acknowledg* migration* migrating* usage* guide* architecture* design* development* hacking*
+  overview* summary* report* notes* index* docs* about* glossary* setup* getting* style* testing* building* deploy* troubleshooting* api* spec*
+  privacy* terms* third* patents* citation* pull_request_template* issue_template* plan* ideas* journal* meeting*`);
+/** What `npm start` and others run where no manifest says otherwise. */
+const startedByTools = /^(server|start)\.js$/;
 /** Alone, as the beginning of a name, and as its ending: `Dockerfile`, `Dockerfile.test`, `test.dockerfile`. */
 const rules =
   "(app|berks|brew|cake|cap|cart|conan|container|danger|docker|earth|fab|fast|gem|gnumake|bsdmake|grunt|guard|gulp|jake|" +
@@ -108,13 +135,21 @@ const shadowingProgram = new RegExp(
     "(\\.(exe|com|bat|cmd|ps1|sh))?$",
 );
 
-/** Contains deleted files too, but of the folders only those with a file that is there afterwards. */
-export function findAutorunFiles({ effects }: Pick<Effects, "effects">, base: string): ReadonlySet<RawPath> {
+/**
+ * Contains deleted files too, but of the folders only those with a file that is there afterwards. Where people gave the
+ * folder (`given`), its own name counts as well.
+ */
+export function findAutorunFiles(
+  { effects }: Pick<Effects, "effects">,
+  base: string,
+  kind: DraftRecord["kind"] = "own",
+): ReadonlySet<RawPath> {
   const gitFolders = createGitFolders(effects, base);
+  const above = kind === "given" ? namesAbove(base) : [];
+  const targets = findAutorunTargets(base, (path) => isListedPath({ raw: path, type: "file", notes: [] }, above));
   const found = new Set<RawPath>();
   for (const effect of effects) {
-    const parts = comparableParts(effect.raw);
-    if (!gitFolders.runs(effect) && !runsByItself(effect, parts)) continue;
+    if (!gitFolders.runs(effect) && !isListedPath(effect, above) && !targets.has(effect)) continue;
     found.add(effect.raw);
     if (effect.action === "deleted") continue;
     for (let path = parentFolder(effect.raw); path !== "" && !found.has(path); path = parentFolder(path))
@@ -128,17 +163,41 @@ export function warningOf({ action, raw, type }: Effect, autorun: ReadonlySet<Ra
   return type === "folder" ? autorunFolderWarning : autorunWarning;
 }
 
+const maxNamesAbove = 3;
+
+/** The names of the folder itself that decide what is in it: from `.claude`, `cron.d` or `hooks` on. */
+function namesAbove(base: string): string[] {
+  const names = realPathOf(base)
+    .split(sep)
+    .filter(Boolean)
+    .slice(-maxNamesAbove)
+    .map((name) => name.toLowerCase());
+  const first = names.findIndex((name) => /^\.|^hooks$|\.d$/.test(name) || autorunFolders.test(name));
+  return first === -1 ? [] : names.slice(first);
+}
+
 /** By its name alone. A folder runs nothing; the files in it do. */
-function runsByItself({ raw, type, notes }: Effect, parts: readonly string[]): boolean {
+function isListedPath(effect: Pick<Effect, "raw" | "type" | "notes">, above: readonly string[]): boolean {
+  return readings(effect.raw).some((parts) => runsByItself(effect, parts, above));
+}
+
+function runsByItself(
+  { raw, type, notes }: Pick<Effect, "raw" | "type" | "notes">,
+  inside: readonly string[],
+  above: readonly string[],
+): boolean {
+  const parts = [...above, ...inside];
   if (isGitPath(parts)) return runsInGitFolder(parts, type);
   if (type === "folder") return false;
   const name = parts.at(-1) ?? "";
   const isProgram = notes.includes("executable");
   return (
     parts.some((part) => shortName.test(part) || autorunFolders.test(part)) ||
+    parts.some((part, at) => part.endsWith(".d") && at < parts.length - 1) ||
     parts.some((_, at) => isUnknownDotName(parts, at, isProgram)) ||
     isHook(name, parts.at(-2)) ||
-    isListed(name, raw.slice(raw.lastIndexOf("/") + 1), parts.length === 1)
+    isInProgramFolder(parts) ||
+    isListed(name, raw.slice(raw.lastIndexOf("/") + 1).replace(/:.*$/, ""), inside.length === 1)
   );
 }
 
@@ -162,11 +221,29 @@ function isListed(name: string, raw: string, isAtRoot: boolean): boolean {
     .replace(/\.json[c5]$/, ".json")
     .replace(/\.[cm]?[jt]sx?$/, ".js");
   if (documents.test(alike)) return true;
+  if (isAtRoot && instructions.test(raw) && !knownDocuments.test(name)) return true;
   if (documentEnding.test(alike)) return false;
-  if (isAtRoot && (settingsAtRoot.test(alike) || shadowingModule.test(name) || shadowingProgram.test(name)))
-    return true;
+  if (isAtRoot && isListedAtRoot(name, alike)) return true;
   const isKnown = programs.test(alike) || ruleFile.test(alike) || settingsFile.test(name);
   return isKnown || unknownRuleFile.test(raw) || unknownManifest.test(raw);
+}
+
+function isListedAtRoot(name: string, alike: string): boolean {
+  if (settingsAtRoot.test(alike) || shadowingModule.test(name) || shadowingProgram.test(name)) return true;
+  if (startedByTools.test(name)) return true;
+  return settingsOfUnknownTools.test(alike) && !dataAtRoot.test(alike);
+}
+
+/** Those of services and packages, and every `requirements/*.txt`. */
+function isInProgramFolder(parts: readonly string[]): boolean {
+  const [name = "", folder = "", above = ""] = parts.toReversed();
+  if (folder === "project") return name.endsWith(".scala");
+  if (folder === "requirements") return /\.(txt|in)$/.test(name);
+  if (folder === "plugin" || folder === "ftplugin" || folder === "autoload") return /\.(vim|lua)$/.test(name);
+  return (
+    (foldersOfPrograms.test(folder) || foldersOfPrograms.test(`${above}/${folder}`)) &&
+    !harmlessInProgramFolders.test(name)
+  );
 }
 
 function parentFolder(path: RawPath): RawPath {

@@ -1,9 +1,9 @@
 /** The whole of what an open draft would change: what ran, and the diff in the format of `git diff`. */
 import { never } from "../../lib/never.ts";
 import type { ApprovalRecord, WholeChanges } from "../../ports/approval.ts";
+import type { DraftRecord } from "../../ports/draft.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { createDiff, type DraftDiff } from "../effects/create-diff.ts";
-import type { DraftFolders } from "../effects/layer-changes.ts";
 import type { TooLarge } from "../effects/limits.ts";
 import { autorunFolderWarning, autorunWarning, findAutorunFiles, warningOf } from "./autorun-files.ts";
 import { openDraftsFolder } from "./draft-folders.ts";
@@ -21,15 +21,15 @@ export async function readDraftDiff(
   if (draft === undefined || draft.state !== "open") return undefined;
   const store = createDraftStore(ledger, openDraftsFolder(draftsFolder));
   const ran = await callsThatRan(ledger, store, draft.body);
-  const diff = await createWarningDiff({ base: draft.body.folder, layer: store.paths(draft.id).layer });
+  const diff = await createWarningDiff(draft.body, store.paths(draft.id).layer);
   // Approve keeps what the hash covers, so nothing else may be shown for it.
   return diff.type === "too-large" || diff.effects.hash !== changes?.hash ? "changed" : wholeChanges(ran, diff);
 }
 
 /** The diff with the warning of each file that can run by itself, as on cards, which may have no room for all of them. */
-export function createWarningDiff(folders: DraftFolders): Promise<DraftDiff | TooLarge> {
-  return createDiff(folders, never, (effects) => {
-    const autorun = findAutorunFiles(effects, folders.base);
+export function createWarningDiff({ folder, kind }: DraftRecord, layer: string): Promise<DraftDiff | TooLarge> {
+  return createDiff({ base: folder, layer }, never, (effects) => {
+    const autorun = findAutorunFiles(effects, folder, kind);
     return (effect) => warningOf(effect, autorun);
   });
 }

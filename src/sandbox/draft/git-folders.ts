@@ -4,7 +4,7 @@
  */
 import { readdirSync } from "node:fs";
 import type { Effect } from "../effects/effect.ts";
-import { decodePath, type RawPath } from "../effects/raw-path.ts";
+import { decodePath, joinPath, type RawPath } from "../effects/raw-path.ts";
 
 export const gitHooks: ReadonlySet<string> = new Set(
   `applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit
@@ -52,20 +52,23 @@ function runsInRepository(inside: readonly string[], type: Effect["type"]): bool
 
 /** Looks for repositories that are called otherwise, in `base` with the effects. Reads only folders that may be one. */
 export function createGitFolders(effects: readonly Effect[], base: string): GitFolders {
-  const after = new Map<RawPath, Map<string, boolean>>();
+  const after = new Map<RawPath, { added: Set<string>; deleted: Set<RawPath> }>();
   for (const { raw, action } of effects) {
     for (const { folder, part, isLast } of partsOfRepositories(raw)) {
-      const isThere = action !== "deleted";
-      if (!isThere && !isLast) continue;
-      const names = after.get(folder) ?? new Map<string, boolean>();
-      after.set(folder, names.set(part, isThere || names.get(part) === true));
+      const changed = after.get(folder) ?? { added: new Set(), deleted: new Set() };
+      if (action !== "deleted") changed.added.add(part);
+      // Only this spelling of the name: another one may still be there.
+      else if (isLast) changed.deleted.add(raw);
+      after.set(folder, changed);
     }
   }
   const repositories = new Map<RawPath, { isNew: boolean }>();
-  for (const [folder, changed] of after) {
+  for (const [folder, { added, deleted }] of after) {
     const before = namesIn(base, folder);
-    const names = [...before, ...changed.keys()].filter((name) => changed.get(name) !== false);
-    if (isRepository(new Set(names))) repositories.set(folder, { isNew: !isRepository(before) });
+    const left = before.filter((name) => !deleted.has(joinPath(folder, name)));
+    const isThere = (names: readonly Buffer[], more: Iterable<string> = []) =>
+      isRepository(new Set([...names.map((name) => withoutStream(comparableName(name))), ...more]));
+    if (isThere(left, added)) repositories.set(folder, { isNew: !isThere(before) });
   }
   return {
     runs({ raw, type, action }) {
@@ -81,7 +84,7 @@ export function createGitFolders(effects: readonly Effect[], base: string): GitF
 /** Where the path may enter a repository: the folder, the part of the repository, and the path from there. */
 function partsOfRepositories(raw: RawPath) {
   const names = raw.split("/");
-  const parts = comparableParts(raw);
+  const [parts = []] = readings(raw);
   return parts.flatMap((part, at) => {
     if (!repositoryParts.has(part)) return [];
     const folder = names.slice(0, at).join("/");
@@ -95,30 +98,35 @@ function isRepository(names: ReadonlySet<string>): boolean {
 }
 
 /** Empty for a folder that can't be read: then only the effects count. */
-function namesIn(base: string, folder: RawPath): ReadonlySet<string> {
+function namesIn(base: string, folder: RawPath): Buffer[] {
   const inside = folder === "" ? [] : decodePath(folder).flatMap((name) => [Buffer.from("/"), name]);
   try {
-    const names = readdirSync(Buffer.concat([Buffer.from(base), ...inside]), "buffer");
-    return new Set(names.map(comparableName));
+    return readdirSync(Buffer.concat([Buffer.from(base), ...inside]), "buffer");
   } catch {
-    return new Set();
+    return [];
   }
 }
 
 /** Few paths have one of these, and drafts may be huge. */
 const unusual = /[^\x20-\x7e]|[%:]|[. ](?:\/|$)|(?:^|\/) /;
 
-export function comparableParts(raw: RawPath): string[] {
-  if (!unusual.test(raw)) return raw.toLowerCase().split("/");
-  return decodePath(raw).map(comparableName);
+/** Each way to read the path: Windows leaves out what follows a colon in a name, and other systems don't. */
+export function readings(raw: RawPath): string[][] {
+  if (!unusual.test(raw)) return [raw.toLowerCase().split("/")];
+  const names = decodePath(raw).map(comparableName);
+  return names.some((name) => name.includes(":")) ? [names.map(withoutStream), names] : [names];
 }
 
 /** As file systems compare names that ignore case, invisible characters, and dots and blanks at the end. */
 function comparableName(bytes: Buffer): string {
   const name = bytes.toString("utf8").normalize("NFKC").replace(hidden, "").toLowerCase();
-  const comparable = name
-    .replace(/:.*$/, "")
-    .replace(/[. ]+$/, "")
-    .trim();
-  return comparable === "" ? name : comparable;
+  return withoutEnd(name) || name;
+}
+
+function withoutStream(name: string): string {
+  return withoutEnd(name.replace(/:.*$/, "")) || name;
+}
+
+function withoutEnd(name: string): string {
+  return name.replace(/[. ]+$/, "").trim();
 }

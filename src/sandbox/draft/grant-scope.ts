@@ -7,7 +7,7 @@ import type { DraftRecord } from "../../ports/draft.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
 import type { RawPath } from "../effects/raw-path.ts";
 import { autorunWarning } from "./autorun-files.ts";
-import { comparableParts, isGitPath } from "./git-folders.ts";
+import { isGitPath, readings } from "./git-folders.ts";
 import { folderPhrase } from "./keep-draft.ts";
 import { maxLostUnasked } from "./lost-files.ts";
 import { namedEffects } from "./shown-changes.ts";
@@ -49,15 +49,15 @@ export function grantRules(draft: DraftRecord, { effects }: Effects, autorun: Re
 
 function reasonOf(effect: Effect, autorun: ReadonlySet<RawPath>): string | undefined {
   const { raw, path, action, type, previousType = type, notes, isBinary, linesAdded } = effect;
-  const parts = comparableParts(raw);
+  const spelled = readings(raw);
   if (autorun.has(raw) && type !== "folder") return `${path} ${autorunWarning}`;
-  if (isGitPath(parts)) return `${path} belongs to git`;
+  if (spelled.some(isGitPath)) return `${path} belongs to git`;
   if (type === "link" || previousType === "link")
     return `${path} is ${type === "link" ? "a link" : "no longer a link"}`;
   if (type === "special" || type !== previousType) return `${path} becomes another kind of file`;
   if (notes.length > 0) return `${path} gets other permissions`;
   if (type === "folder") return undefined;
-  if (isBinary || noTextEnding.test(parts.at(-1) ?? "")) return `${path} is not text`;
+  if (isBinary || spelled.some((parts) => noTextEnding.test(parts.at(-1) ?? ""))) return `${path} is not text`;
   if (action === "changed" && linesAdded === undefined) return `${path} is too large to compare`;
   return undefined;
 }

@@ -10,8 +10,19 @@ const partKept = 10;
 /** Would make every loss look small, and nobody thinks of them as the folder's files. */
 const uncounted = new Set([".git", "node_modules"]);
 
-export function lostFiles({ effects }: Pick<Effects, "effects">): RawPath[] {
-  return effects.filter(isLost).map(({ raw }) => raw);
+type Sizes = Readonly<Record<RawPath, number>>;
+
+/** `first` holds the sizes that files had before they shrank in earlier steps. */
+export function lostFiles({ effects }: Pick<Effects, "effects">, first: Sizes = {}): RawPath[] {
+  const sizeOf = ({ raw, previousBytes }: Effect) =>
+    Math.max(previousBytes, Object.hasOwn(first, raw) ? (first[raw] ?? 0) : 0);
+  return effects.filter((effect) => isLost({ ...effect, previousBytes: sizeOf(effect) })).map(({ raw }) => raw);
+}
+
+/** The sizes before these changes of the files that they shorten, so that many small steps count as one. */
+export function shrunkSizes({ effects }: Pick<Effects, "effects">): Record<RawPath, number> {
+  const shrunk = effects.filter(({ action, bytes, previousBytes }) => action === "changed" && bytes < previousBytes);
+  return Object.fromEntries(shrunk.map(({ raw, previousBytes }) => [raw, previousBytes]));
 }
 
 function isLost({ action, type, previousType, bytes, previousBytes }: Effect): boolean {

@@ -22,7 +22,7 @@ import { cardDiff, createWarningDiff, wholeChanges } from "./draft-diff.ts";
 import { type DraftStore, maxUndecidedMs } from "./draft-store.ts";
 import { grantRules } from "./grant-scope.ts";
 import { type DraftKeeper, filesText, folderPhrase, keepId, keepProblem } from "./keep-draft.ts";
-import { lossProblem, lostFiles } from "./lost-files.ts";
+import { lossProblem, lostFiles, shrunkSizes } from "./lost-files.ts";
 import type { CallMerger } from "./merge-call.ts";
 import {
   callsThatRan,
@@ -84,7 +84,7 @@ export function createSettler(options: SettlerOptions): Settler {
     if (effects.type === "too-large") return await discardTooLarge(now, effects);
     if (effects.effects.length === 0) return await discard(now, undefined);
     const changedBase = await changedSinceRecorded(base, now.folder);
-    const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, now.folder) };
+    const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, now.folder, now.kind) };
     const decision = await decide({ draft: now, ...found, end, changedBase }, policy);
     if (decision.type === "keep") return await keepByRules(now, turn, found);
     const keepsUnasked = policy[now.kind] === "keep" && changedBase.length === 0;
@@ -153,11 +153,11 @@ export function createSettler(options: SettlerOptions): Settler {
   ): Promise<void> {
     const { layer } = store.paths(draft.id);
     // From here on, only what the diff was made of counts: the folder may have changed since.
-    const made = await createWarningDiff({ base: draft.folder, layer });
+    const made = await createWarningDiff(draft, layer);
     if (made.type === "too-large") return await discardTooLarge(draft, made);
     const { effects } = made;
     if (effects.effects.length === 0) return await discard(draft, undefined);
-    const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, draft.folder) };
+    const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, draft.folder, draft.kind) };
     const diff = cardDiff(made);
     const ran = await callsThatRan(ledger, store, draft);
     const files = shownEffects(effects, found.autorun);
@@ -196,13 +196,13 @@ export function createSettler(options: SettlerOptions): Settler {
     if (rules.length === 0 || !isCoverable) return rules.length === 0 ? undefined : { rules };
     const files = namedEffects(found.effects);
     const shown = describeChanges({ draft, ...found, files, end: "done", summary: "", diff: undefined, ran });
-    const lost = lostFiles(found.effects);
     return {
       rules,
       covers: {
         shown: { shown, paths: pathsOf(files) },
-        lost,
-        problem: (before) => lossProblem(draft.folder, lost, { isEachFolder: true, before }),
+        lost: (first) => lostFiles(found.effects, first),
+        shrunk: shrunkSizes(found.effects),
+        problem: (lost, before) => lossProblem(draft.folder, lost, { isEachFolder: true, before }),
       },
     };
   }

@@ -1,7 +1,7 @@
 /** Which names carry a warning: known ones by kind, unknown ones of these kinds, and how file systems spell them otherwise. */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { findAutorunFiles } from "../../../src/sandbox/draft/autorun-files.ts";
@@ -115,6 +115,7 @@ describe("the warning about files that run by themselves", () => {
             `${name}.`,
             `${name} `,
             `${name}::$DATA`,
+            ...(/^\w[\w-]*\.(service|desktop|csproj)$/.test(name) ? [`x:${name}`] : []),
             name.replace(/^(\.?.)/, "$1\u200c"),
             name.replaceAll("s", "\u017f"),
             name.replaceAll("k", "\u212a"),
@@ -140,6 +141,166 @@ describe("the warning about files that run by themselves", () => {
 
   test("is on programs in a folder with a dot, also where its texts are harmless", () => {
     expect(warned([".github/ISSUE_TEMPLATE/run.md", ".well-known/run"], { notes: ["executable"] })).toHaveLength(2);
+  });
+});
+
+test("the warning is on settings of tools, instructions and services by their place and kind, also of unknown ones", () => {
+  const names =
+    words(`binding.gyp gems.rb hie.yaml x.csproj.user Model.tt user.clj dev-requirements.txt requirements/base.txt src/Makevars
+    debian/rules ci_scripts/ci_post_clone.sh postBuild server.js lefthook.toml 99-x.rules gitconfig tmux.conf codebuff.json knowledge.md
+    SOUL.md HEARTBEAT.md pytest.toml tsconfig.json ld.so.preload tox.toml lefthook.json celeryconfig.py azure.yaml _quarto.yml psalm.xml
+    test/mocha.opts settings.gradle.dcl project/Build.scala META-INF/services/x Chart.yaml kustomization.yaml quadlet/x.container
+    pam.d/login logrotate.d/x apt.conf.d/x modprobe.d/x.conf tmpfiles.d/x.conf plugin/x.vim init.lua launchSettings.json zuul.d/x.yaml
+    Game.uproject x.d/y tool.toml tool.yaml some-tool.json tool.ini TOOLING.md MEMORY.md settings.json`);
+  expect(names.filter((name) => !warned(names).includes(name))).toEqual([]);
+  const plain =
+    words(`docs/SOUL.md config/app.yaml data/summary.json report.txt config/tool.toml src/main.d UPGRADE.md FAQ.md SECURITY.md
+    CODE_OF_CONDUCT.md INSTALL.md HISTORY.md notes/SETUP.md README.de.md results.json report.xml sales-2026.json data.toml lib/Pod.pod
+    debian/copyright src/project/app.ts locales/de.yaml src/app.scala`);
+  expect(warned(plain)).toEqual([]);
+});
+
+test("the warning is on names whose kind stands before or behind a colon, since systems differ in which one counts", () => {
+  const names = [
+    "x:y.desktop",
+    "x:y.service",
+    "x:y.tf",
+    "x:y.csproj",
+    "a:b/x.tf",
+    "x.desktop:y",
+    "package.json:x",
+    "Foofile:x",
+  ];
+  expect(warned(names)).toEqual(names);
+  expect(warned(["x:y.md", "a: b.txt", "10:30.csv"])).toEqual([]);
+});
+
+describe("a folder that people gave, by its own name", () => {
+  const warnedIn = (base: string, path: string, kind: "own" | "given" = "given") =>
+    findAutorunFiles({ effects: [effectAt(path)] }, base, kind).size > 0;
+
+  test.each([
+    ["/srv/.claude", "settings.json"],
+    ["/srv/.claude", "commands/a.md"],
+    ["/srv/.claude/commands", "a.md"],
+    ["/srv/.github", "workflows/test.yml"],
+    ["/srv/.github/workflows", "test.yml"],
+    ["/etc/cron.d", "backup"],
+    ["/srv/app/.git/hooks", "pre-commit"],
+    ["/srv/app/.git", "config"],
+    ["/srv/app/hooks", "pre-x"],
+    ["/srv/.Config/nvim/lua", "x.lua"],
+  ])("%s makes %s one that can run by itself", (base, path) => {
+    expect(warnedIn(base, path)).toBe(true);
+  });
+
+  test.each([
+    ["/srv/.github", "ISSUE_TEMPLATE/bug.yml"],
+    ["/srv/.remora/files/shared/website", "index.html"],
+    ["/srv/app/hooks", "use-user.ts"],
+    ["/srv/website", "a.md"],
+  ])("%s leaves %s without a warning", (base, path) => {
+    expect(warnedIn(base, path)).toBe(false);
+  });
+
+  test("counts only where people gave it, and by where a link to it leads", async () => {
+    expect(warnedIn("/srv/.remora/files/dm_ann", "a.md", "own")).toBe(false);
+    const root = await mkdtemp(join(tmpdir(), "remora-named-"));
+    await mkdir(join(root, ".claude"));
+    await symlink(join(root, ".claude"), join(root, "plain"));
+    expect(warnedIn(join(root, "plain"), "commands/a.md")).toBe(true);
+    await rm(root, { recursive: true });
+  });
+});
+
+describe("what the folder makes run under another name", () => {
+  let base: string;
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), "remora-targets-"));
+  });
+  afterEach(() => rm(base, { recursive: true }));
+  const isWarned = (path: string) => findAutorunFiles({ effects: [effectAt(path)] }, base, "given").size > 0;
+  async function link(from: string, to: string): Promise<void> {
+    await mkdir(dirname(join(base, from)), { recursive: true });
+    await symlink(to, join(base, from));
+  }
+  async function configure(text: string, file = ".git/config"): Promise<void> {
+    await mkdir(dirname(join(base, file)), { recursive: true });
+    await writeFile(join(base, file), text);
+  }
+
+  test("is the target of every link with such a name, in any of its folders and over several links", async () => {
+    const letters = fc.string({ unit: fc.constantFrom(..."abcdefg"), minLength: 3, maxLength: 6 });
+    const from = fc.constantFrom(
+      ...[
+        ".git/hooks/pre-commit",
+        "CLAUDE.md",
+        ".github/workflows/x.yml",
+        "packages/web/AGENTS.md",
+        ".vscode/tasks.json",
+      ],
+      ...[".husky/pre-push", "Makefile", ".claude", "lib/.git/hooks/post-merge", ".git/hooks"],
+    );
+    await fc.assert(
+      fc.asyncProperty(from, letters, letters, fc.nat(2), async (name, folder, file, hops) => {
+        const target = `s${folder}/${file}`;
+        const steps = Array.from({ length: hops }, (_, at) => `via${at}`);
+        for (const [at, step] of [name, ...steps].entries())
+          await link(step, relative(dirname(join(base, step)), join(base, steps[at] ?? target)));
+        expect([target, `${target}/inner.x`, ...steps].map(isWarned)).not.toContain(false);
+        expect(isWarned(`${target}x`)).toBe(false);
+        for (const left of [
+          ".git",
+          "lib",
+          "packages",
+          ".github",
+          ".vscode",
+          ".husky",
+          ".claude",
+          "CLAUDE.md",
+          "Makefile",
+          ...steps,
+        ])
+          await rm(join(base, left), { recursive: true, force: true });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test.each([
+    ["[core]\n\thooksPath = scripts/run\n", "scripts/run/_lib"],
+    ['[core]\n\thooksPath = "./scripts/run/"\n', "scripts/run/pre"],
+    ["[CORE] HOOKSPATH = scripts\n", "scripts/a"],
+    ["[core]\n\tfsmonitor = scripts/watch\n", "scripts/watch"],
+    ['[alias]\n\tx = "!sh tools/x.sh"\n', "tools/x.sh"],
+    ["[include]\n\tpath = ../git/shared\n", "git/shared"],
+    ['[filter "x"]\n\tclean = python tools/clean.py %f\n', "tools/clean.py"],
+    ["[core]\n\tpager = a \\\n  tools/b\n", "tools/b"],
+  ])("is what git's configuration names: %j", async (config, path) => {
+    await configure(config);
+    expect(isWarned(path)).toBe(true);
+    expect(["docs/a.md", "scripts-2/a.md", "main", "a.txt"].map(isWarned)).not.toContain(true);
+  });
+
+  test("is what an included configuration names, and what the repository around the folder names", async () => {
+    await configure("[include]\n\tpath = ../shared\n");
+    await configure("[core]\n\thooksPath = deep\n", "shared");
+    expect(isWarned("deep/x")).toBe(true);
+    const outer = base;
+    base = join(outer, "web");
+    await mkdir(join(base, "scripts"), { recursive: true });
+    await link("../.git/hooks/pre-commit", "../../web/scripts/check.sh");
+    expect(isWarned("scripts/check.sh")).toBe(true);
+    base = outer;
+  });
+
+  test("is nothing outside of it, no branch or address, and reading it ends with a pipe or a circle of links", async () => {
+    await configure(
+      '[remote "origin"]\n\turl = docs\n[branch "main"]\n\tmerge = main\n\tremote = .\n[core]\n\thooksPath = /etc\n',
+    );
+    await link("AGENTS.md", "CLAUDE.md");
+    await link("CLAUDE.md", "AGENTS.md");
+    expect(["docs", "main", "etc", "a.txt"].map(isWarned)).not.toContain(true);
   });
 });
 
@@ -183,6 +344,11 @@ describe("a repository that is not called .git", () => {
     );
     expect(found(effectAt(`docs/${name}`, { type: "folder", files: 0 }))).toContain(`docs/${name}`);
     expect(found(effectAt(`docs/${name}/x`), effectAt(`docs/${name}`, { type: "folder" }))).toContain(`docs/${name}`);
+  });
+
+  test("stays one when a change deletes another file whose name a file system may compare as equal", async () => {
+    await write("docs/HEAD", "docs/HEAD:x", "docs/objects/x", "docs/refs/x");
+    expect(found(effectAt("docs/HEAD:x", { action: "deleted" }), effectAt("docs/config"))).toContain("docs/config");
   });
 
   test("is none without all of its parts, nor once a change takes one away", async () => {

@@ -72,7 +72,7 @@ const surprise: fc.Arbitrary<(effect: Effect) => Effect> = fc.oneof(
     )
     .map((change) => (effect: Effect) => ({ ...effect, ...change })),
   fc
-    .constantFrom("x.png", "lib.so.1", "x.jar", "x.PDF", "x.zip", "x.pyc", "x.docx", "x.exe")
+    .constantFrom("x.png", "lib.so.1", "x.jar", "x.PDF", "x.zip", "x.pyc", "x.docx", "x.exe", "x:y.exe", "x.exe:y")
     .map((name) => (effect: Effect) => ({ ...effect, path: `${effect.path}/${name}`, raw: `${effect.raw}/${name}` })),
   fc.constant((effect: Effect) => {
     const { linesAdded: _unknown, ...large } = effect;
@@ -142,6 +142,31 @@ test("what leaves next to nothing of a file counts as a deletion", () => {
   for (const change of [{}, { bytes: 11 }, { previousBytes: 0 }, { action: "added", bytes: 0 }] as const)
     expect(lost(change)).toEqual([]);
 });
+
+test("under a grant, emptying files in steps counts as emptying them at once", async () => {
+  const bench: Bench = await createBench();
+  const end = async (command: string) => {
+    const turn = await bench.startTurn(given);
+    await bench.run(turn, command);
+    await bench.end(turn);
+    return bench.shown.at(-1)?.items[0];
+  };
+  const shorten = (keep: string) =>
+    `for f in *.txt; do n=$(stat -c%s $f); head -c $((${keep})) $f > /tmp/t; cat /tmp/t > $f; done`;
+  try {
+    await end("for i in 1 2 3 4 5 6; do seq 200 > $i.txt; done");
+    await bench.click("approve");
+    await end("echo x >> 1.txt");
+    await bench.click("allow", ann);
+    for (const keep of ["n/2", "n/4"]) expect(await end(shorten(keep))).toMatchObject({ state: "approved" });
+    expect(await end(shorten("n/2"))).toMatchObject({
+      state: "open",
+      changes: { summary: expect.stringMatching(/deletes or empties more than half of the folder/) },
+    });
+  } finally {
+    await bench.close();
+  }
+}, 30_000);
 
 test("however deletions are spread over turns, no more than 20 files and half of each folder go without asking", async () => {
   const counts = fc.record({ "": fc.nat(12), a: fc.nat(12), "a/b": fc.nat(8), ".git": fc.constant(30) });
