@@ -73,8 +73,9 @@ export async function written(mark: string, folder = "channel:general", where = 
   const drafts = join(where.workspace, "drafts");
   const names = await readdir(drafts, { recursive: true }).catch(() => []);
   const inDrafts = names.filter((name) => name.endsWith(`/${mark}`)).map((name) => join(drafts, name));
-  // Undo data does not count, because it is the earlier content.
-  const places = [join(where.workspace, "files", folder, mark), ...inDrafts.filter((name) => !name.includes("/undo/"))];
+  // Undo data and what approvals cover do not count, because they are the earlier content.
+  const written = inDrafts.filter((name) => !/\/(?:undo|bound)\//.test(name));
+  const places = [join(where.workspace, "files", folder, mark), ...written];
   const texts = await Promise.all(places.map((place) => readFile(place, "utf8").catch(() => "")));
   return texts.join("");
 }

@@ -29,6 +29,7 @@ export function findAutorunTargets(base: string, isListed: (path: RawPath) => bo
   for (const link of linksIn(root, add)) {
     if (isListed(rawOf(relative(root, link)))) addChain(link, add);
   }
+  // Above it too, because the folder may be a part of a repository.
   for (let folder = dirname(root), up = 0; up < maxParents && folder !== dirname(folder); up += 1) {
     addOfGit(join(folder, ".git"), add);
     folder = dirname(folder);
@@ -79,7 +80,7 @@ function addOfGit(git: string, add: (target: string) => void): void {
   for (let at = 0; at < Math.min(files.length, maxIncluded); at += 1) {
     const file = files[at] ?? "";
     addChain(file, add);
-    for (const { name, word } of namedIn(textOf(file))) {
+    for (const { name, word } of namedIn(textOf(file, dirname(git)))) {
       for (const from of [dirname(git), dirname(file)]) {
         const target = resolve(from, word);
         add(target);
@@ -134,8 +135,10 @@ function entriesOf(folder: string): Dirent[] {
   }
 }
 
-function textOf(file: string): string {
+/** Empty outside the repository, because a configuration may include any file of the machine. */
+function textOf(file: string, repository: string): string {
   try {
+    if (!realpathSync(file).startsWith(`${realpathSync(repository)}${sep}`)) return "";
     const found = statSync(file);
     return found.isFile() && found.size <= maxConfigBytes ? readFileSync(file, "utf8") : "";
   } catch {
