@@ -4,17 +4,19 @@
  *   <id>/files.json   what was looked for, and the state of every file
  *   <id>/copies/*     the covered files as they were, in the format of an overlay's lower folder, up to a size. The call
  *                     sees them instead of the folder's, so nothing that changes while it runs can slip in.
- *   <id>/rest/*       everything else in the folder, if it is not too much: no text tells all that a program opens. What
- *                     has appeared since has a whiteout.
+ *   <id>/rest/*       everything else in the folder, if it is not too much: no text tells all that a program opens
+ *   <id>/hidden-…/    whiteouts of what the two don't hold, for one run
  */
+
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync } from "node:fs";
-import { lstat, mkdir, readdir, readFile, realpath, rename, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, readFile, realpath, rename, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { codeOf, ifMissing } from "../../lib/errors.ts";
 import { never } from "../../lib/never.ts";
 import type { BoundFiles } from "../../ports/bound-files.ts";
+import type { ApprovalState } from "../../ports/card.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { copyEntry } from "../effects/copy-entry.ts";
 import { decodePath, displayPath, type RawPath } from "../effects/raw-path.ts";
@@ -41,8 +43,6 @@ interface StoredFiles extends BoundQuery {
   files: Record<RawPath, string>;
   /** Stamps of what is in `rest`. Absent if it was too much, or can't be used here. */
   rest?: Record<RawPath, string>;
-  /** Everything that was there, if there is `rest`. */
-  listed?: RawPath[];
 }
 
 export interface FrozenFiles {
@@ -60,6 +60,8 @@ const maxRestFiles = 20_000;
 const maxNames = 3;
 const maxChangedNames = 5;
 const maxDifferenceCharacters = 60_000;
+/** Until the approval is stored. */
+const minKeptMs = 10 * 60 * 1000;
 /** A call that was approved may run for hours. */
 const keptMs = 24 * 60 * 60 * 1000;
 
@@ -141,12 +143,16 @@ export function createBoundStore(
       const room = { bytes: maxCopiedBytes, files: maxCopiedFiles };
       const { folders, listing } = await listedIn(named);
       const holdsRest = listing !== missingFolder && fitsWhole(listing) && (await canFreeze());
+      const copied = new Set<RawPath>();
       const { files, isWhole } = await statesNow(query, { folders, listing, holdsRest }, async (path, found) => {
-        await copyWithin(room, folders, copies, path, found);
+        if (await copyWithin(room, folders, copies, path, found)) copied.add(path);
       });
-      if (room.files < 0) await removeTree(copies);
+      if (room.files < 0) {
+        await removeTree(copies);
+        copied.clear();
+      }
       const digest = digestOf(files);
-      const rest = holdsRest ? await copyRest(folders, listing, join(partial, "rest"), files) : {};
+      const rest = holdsRest ? { rest: await copyRest(folders, listing, join(partial, "rest"), copied) } : {};
       const record: StoredFiles = { ...query, digest, files, ...rest };
       await writeFileAtomic(join(partial, "files.json"), JSON.stringify(record));
       await rename(partial, folderOf(id));
@@ -192,24 +198,24 @@ export function createBoundStore(
       if (before?.rest === undefined) return { layers, stale: [] };
       const { folders, listing } = await listedIn(named);
       const stale = await staleOf(before, folders, listing);
-      await hide(
-        rest,
-        stale.filter((path) => !before.listed?.includes(path)),
-        folderOf(bound.id),
-      );
-      return { layers: [...layers, rest], stale };
+      const hidden = join(folderOf(bound.id), `hidden-${randomBytes(4).toString("hex")}`);
+      await hide(hidden, before, folders, listing);
+      return { layers: [...layers, hidden, rest], stale };
     },
     async sweep(ledger, now) {
       const names = await readdir(root).catch(ifMissing([]));
-      const old: string[] = [];
+      const old: { name: string; age: number }[] = [];
       for (const name of names) {
         const found = await stat(folderOf(name)).catch(() => undefined);
-        if (found !== undefined && now - found.mtimeMs > keptMs) old.push(name);
+        if (found !== undefined && now - found.mtimeMs > minKeptMs) old.push({ name, age: now - found.mtimeMs });
       }
       if (old.length === 0) return;
-      const waiting = await ledger.list("approval", { states: ["open", "approved"] });
-      const needed = new Set(waiting.flatMap(({ body }) => body.bound?.id ?? []));
-      for (const name of old) if (!needed.has(name)) await removeTree(folderOf(name));
+      const idsOf = async (states: ApprovalState[]) =>
+        new Set((await ledger.list("approval", { states })).flatMap(({ body }) => body.bound?.id ?? []));
+      const [waiting, used] = [await idsOf(["open", "approved"]), await idsOf(["consumed"])];
+      for (const { name, age } of old) {
+        if (!waiting.has(name) && (age > keptMs || !used.has(name))) await removeTree(folderOf(name));
+      }
     },
   };
 }
@@ -225,33 +231,29 @@ async function copyRest(
   folders: MergedFolders,
   { entries }: FolderListing,
   to: string,
-  files: StoredFiles["files"],
-): Promise<Pick<StoredFiles, "rest" | "listed">> {
+  copied: ReadonlySet<RawPath>,
+): Promise<Record<RawPath, string>> {
   await mkdir(to, { recursive: true });
-  const isWanted = (path: RawPath) => files[path] === undefined;
-  const rest = await stampsOf(folders, entries, isWanted, async (path, found) => {
+  const isWanted = (path: RawPath) => !copied.has(path);
+  return await stampsOf(folders, entries, isWanted, async (path, found) => {
     const parts = decodePath(path);
     const isFolder = entries.get(path)?.type === "folder";
     await makeFolders(isFolder ? parts : parts.slice(0, -1), folders, to);
     if (!isFolder) await copyEntry(found, Buffer.concat([Buffer.from(`${to}/`), joined(parts)]));
   });
-  return { rest, listed: [...entries.keys()] };
 }
 
-/** What has changed or gone of the rest, and the topmost of what has appeared. */
-async function staleOf(
-  { rest = {}, listed = [], files }: StoredFiles,
-  folders: MergedFolders,
-  { entries }: FolderListing,
-): Promise<RawPath[]> {
+/** What the layers hold. Pipes, devices and what could not be read are not held. */
+function isHeld({ rest = {}, files }: StoredFiles, path: RawPath): boolean {
+  return rest[path] !== undefined || /^\{"type":"(?:file|link)"/.test(files[path] ?? "");
+}
+
+/** What has changed or gone of the rest, and what has appeared. */
+async function staleOf(before: StoredFiles, folders: MergedFolders, { entries }: FolderListing): Promise<RawPath[]> {
+  const { rest = {} } = before;
   const now = await stampsOf(folders, entries, (path) => rest[path] !== undefined);
-  const before = new Set(listed);
-  const appeared = new Set<RawPath>();
-  for (const path of entries.keys()) {
-    const isBelow = path.split("/").some((_, depth, parts) => appeared.has(parts.slice(0, depth).join("/")));
-    if (!before.has(path) && files[path] === undefined && !isBelow) appeared.add(path);
-  }
-  return [...Object.keys(rest).filter((path) => now[path] !== rest[path]), ...appeared];
+  const changed = Object.keys(rest).filter((path) => now[path] !== rest[path]);
+  return [...changed, ...[...entries.keys()].filter((path) => !isHeld(before, path))];
 }
 
 /** A folder's own times change with what is in it, which is looked at anyway. */
@@ -283,13 +285,33 @@ async function stampsOf(
   return stamps;
 }
 
-async function hide(rest: string, appeared: readonly RawPath[], scratch: string): Promise<void> {
-  const whiteouts = createWhiteoutMaker(scratch);
-  for (const path of appeared) {
-    const target = Buffer.concat([Buffer.from(`${rest}/`), joined(decodePath(path))]);
-    // It may be there from the same call's earlier attempt.
-    if ((await lstat(target).catch(() => undefined)) === undefined) await whiteouts.make(target);
+/**
+ * Puts whiteouts over what is not held, topmost only. In a layer of its own, so that no folder on the way can be a link; what
+ * was a file or link when people were asked covers everything that is below it now.
+ */
+async function hide(
+  to: string,
+  before: StoredFiles,
+  folders: MergedFolders,
+  { entries }: FolderListing,
+): Promise<void> {
+  mkdirSync(to);
+  const whiteouts = createWhiteoutMaker(dirname(to));
+  const covered = new Set<RawPath>();
+  for (const [path, { type }] of entries) {
+    const above = path.slice(0, Math.max(0, path.lastIndexOf("/")));
+    const isCovered = covered.has(above);
+    if (isCovered || (isHeld(before, path) && !isFolderState(before, path))) covered.add(path);
+    if (isCovered || isHeld(before, path) || type === "special") continue;
+    covered.add(path);
+    const parts = decodePath(path);
+    await makeFolders(parts.slice(0, -1), folders, to);
+    await whiteouts.make(Buffer.concat([Buffer.from(`${to}/`), joined(parts)]));
   }
+}
+
+function isFolderState({ rest = {} }: StoredFiles, path: RawPath): boolean {
+  return rest[path]?.startsWith('{"type":"folder"') === true;
 }
 
 function digestOf(files: Readonly<Record<RawPath, string>>): string {
@@ -304,17 +326,18 @@ async function copyWithin(
   copies: string,
   path: RawPath,
   { state, folder, name }: FoundContent,
-): Promise<void> {
-  if (room.files < 0 || (state.type !== "file" && state.type !== "link")) return;
+): Promise<boolean> {
+  if (room.files < 0 || (state.type !== "file" && state.type !== "link")) return false;
   room.files -= 1;
   if (state.type === "file") room.bytes -= state.bytes;
   // A stamp stands for a large file, or for one that can't be read.
   const isWhole = state.type === "link" || /^[0-9a-f]{64}$/.test(state.hash);
   if (room.bytes < 0) room.files = -1;
-  if (room.files < 0 || !isWhole) return;
+  if (room.files < 0 || !isWhole) return false;
   const parts = decodePath(path);
   await makeFolders(parts.slice(0, -1), { base, layer }, copies);
   await copyEntry({ folder, name }, Buffer.concat([Buffer.from(`${copies}/`), joined(parts)]));
+  return true;
 }
 
 async function makeFolders(parts: readonly Buffer[], { base, layer }: MergedFolders, copies: string): Promise<void> {

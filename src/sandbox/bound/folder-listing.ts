@@ -28,11 +28,15 @@ const maxEntries = 300_000;
 const documents =
   /\.(?:md|mdx|rst|adoc|txt|csv|tsv|log|pdf|docx?|xlsx?|pptx?|odt|ods|png|jpe?g|gif|webp|svg|ico|mp[34]|wav|ogg|zip|gz|tgz|xz|bz2|7z|lock)$/i;
 
+function isGitObject(path: RawPath): boolean {
+  return /(?:^|\/)\.git\/objects\/(?:[\da-f]{2}\/[\da-f]{38,62}|pack\/pack-[\da-f]+\.\w+)$/.test(path);
+}
+
 export function isDocument(path: RawPath): boolean {
   return documents.test(path);
 }
 
-/** Leaves out git's objects, whose names say what is in them. */
+/** Leaves out git's objects, which are many, and whose names say what is in them. */
 export async function listMerged({ base, layer }: MergedFolders): Promise<FolderListing> {
   const pace = createPace();
   const entries = new Map<RawPath, ListedEntry>();
@@ -46,8 +50,7 @@ export async function listMerged({ base, layer }: MergedFolders): Promise<Folder
       const inLayer = layerFolder?.stat(name);
       const stat = inLayer ?? baseFolder?.stat(name);
       const child = joinPath(path, name);
-      if (stat === undefined || (inLayer !== undefined && isWhiteout(inLayer)) || /(?:^|\/)\.git\/objects$/.test(child))
-        continue;
+      if (stat === undefined || (inLayer !== undefined && isWhiteout(inLayer)) || isGitObject(child)) continue;
       if (entries.size >= maxEntries) {
         isCut = true;
         return;

@@ -12,6 +12,7 @@ import type { Origin } from "../../ports/origin.ts";
 import type { View } from "../../ports/sandbox.ts";
 import type { ToolAttempt } from "../../ports/tool.ts";
 import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
+import type { MergeEntry } from "../effects/merge-entry.ts";
 import { applyMerge } from "../effects/merge-layer.ts";
 import { planMerge } from "../effects/merge-plan.ts";
 import { displayPath, type RawPath } from "../effects/raw-path.ts";
@@ -57,8 +58,8 @@ export function createCallMerger({ store, fileOrigins, events, redact, log }: Ca
     const plan = await planMerge(folders, signal);
     if (plan.type === "too-large") throw tooLarge(plan);
     if (plan.entries.length === 0) return undefined;
-    const lost = plan.entries.find(({ path }) => stale.includes(path));
-    if (lost !== undefined) throw staleWrite(lost.path);
+    const lost = staleIn(plan.entries, stale);
+    if (lost !== undefined) throw staleWrite(lost);
     const written = plan.entries.flatMap((entry) => {
       if (entry.action === "delete" || (entry.type === "folder" && !entry.isNew)) return [];
       return [{ path: entry.path, isNew: entry.isNew }];
@@ -114,6 +115,21 @@ function tooLarge(found: TooLarge): RemoraError {
     place: "draft",
     message: `None of this call's changes were kept. ${tooLargeReason(found)} ${adviceFor(found)}`,
   });
+}
+
+/** A newer version that the entries would replace or remove, also with the folder around it or the folders that they need. */
+function staleIn(entries: readonly MergeEntry[], stale: readonly RawPath[]): RawPath | undefined {
+  const foldersOf = (path: RawPath) => path.split("/").map((_, depth, parts) => parts.slice(0, depth + 1).join("/"));
+  const staleOnes = new Set(stale);
+  const withStale = new Set(stale.flatMap(foldersOf));
+  for (const entry of entries) {
+    const { path } = entry;
+    const found = foldersOf(path).find((folder) => staleOnes.has(folder));
+    if (found !== undefined) return found;
+    const isReplaced = entry.action === "delete" || entry.type !== "folder";
+    if (isReplaced && withStale.has(path)) return stale.find((one) => one.startsWith(`${path}/`));
+  }
+  return undefined;
 }
 
 function staleWrite(path: RawPath): RemoraError {

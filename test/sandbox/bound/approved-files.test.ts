@@ -1,8 +1,10 @@
 /** Calls in a real view, over a folder that others change before and while the call runs. */
-import { readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { type Bench, createBench, own } from "../draft/draft-bench.ts";
 
 let bench: Bench;
@@ -107,4 +109,51 @@ test("an approved call beside a log that grows runs, and a newer version of a fi
   const ended = await bench.run(turn, "cat notes.log; echo three >> notes.log", { bound });
   expect(ended.text).toMatch(/^one\n[\s\S]*None of this call's changes were kept: notes\.log has changed/);
   expect((await bench.run(turn, "cat notes.log")).text).toBe("one\ntwo");
+});
+
+test("what appears below a link of before leads no whiteout out of the folder", async () => {
+  const outside = await mkdtemp(join(tmpdir(), "outside-"));
+  onTestFinished(() => rm(outside, { recursive: true }));
+  await symlink(outside, join(bench.folder(), "current"));
+  const bound = await approved("sh deploy.sh");
+  await rm(join(bench.folder(), "current"));
+  await bench.write("current/nologin", "x\n");
+  expect((await bench.run(await bench.startTurn(), "sh deploy.sh", { bound })).text).toBe("GOOD");
+  expect(await readdir(outside)).toEqual([]);
+});
+
+test.each([
+  ["a file", "notes.txt", "x\n"],
+  ["a dangling link", "notes.txt", "-> nowhere"],
+])("an approved call runs although %s has become a folder since", async (_what, name, content) => {
+  if (content.startsWith("-> ")) await symlink(content.slice(3), join(bench.folder(), name));
+  else await bench.write(name, content);
+  const bound = await approved("sh deploy.sh");
+  await rm(join(bench.folder(), name));
+  await bench.write(`${name}/x`, "x\n");
+  expect((await bench.run(await bench.startTurn(), "sh deploy.sh", { bound })).text).toBe("GOOD");
+});
+
+test("a pipe that becomes a script after people were asked does not run", async () => {
+  await bench.write("go.sh", ". ./lib/$1.sh; echo GOOD\n");
+  await mkdir(join(bench.folder(), "lib"));
+  execFileSync("mkfifo", [join(bench.folder(), "lib/x.sh")]);
+  const bound = await approved("sh go.sh x");
+  await rm(join(bench.folder(), "lib/x.sh"));
+  await bench.write("lib/x.sh", "echo EVIL\n");
+  expect((await bench.run(await bench.startTurn(), "sh go.sh x", { bound })).text).not.toContain("EVIL");
+});
+
+test("a call that moves or removes a folder in which something newer appeared keeps nothing", async () => {
+  for (const command of ["mv d e", "rm -rf d", "rm -rf d; echo x > d", "tar czf d.tgz d && rm -rf d"]) {
+    await bench.write("d/a.txt", "old\n");
+    const bound = await approved("sh deploy.sh");
+    await bench.write("d/b.txt", "newer\n");
+    const turn = await bench.startTurn();
+    expect((await bench.run(turn, command, { bound })).text).toMatch(
+      /None of this call's changes were kept: d\/b\.txt/,
+    );
+    expect((await bench.run(turn, "cat d/b.txt")).text).toBe("newer");
+    await rm(join(bench.folder(), "d"), { recursive: true });
+  }
 });
