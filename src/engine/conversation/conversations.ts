@@ -268,7 +268,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       if (message === undefined) return;
       for (const { id, messages: asked } of await activeTurns(ledger, message.conversationId)) {
         if (!asked.some((one) => messageKey(one.platform, one.id) === key)) continue;
-        await options.cancelApprovals(id, "The request was edited.");
+        await options.cancelApprovals(id, "The request was edited. Ask again if you still need it.");
         await wake(id);
       }
     },

@@ -108,7 +108,7 @@ async function choose(choice, item, send) {
 async function allow(item, send) {
   const answer = await ask({
     title: "Allow without asking",
-    about: `${item.grantText} This also approves the call on the card.`,
+    about: `${item.grantText} This also approves what is on the card.`,
     submit: "Allow",
   });
   if (answer !== undefined) await send(item.approvalId, "allow");

@@ -34,7 +34,7 @@ const actions = {
   async edit(id) {
     const title = "Edit the message";
     const about =
-      "If Remora has not started on this message yet, it answers your edit. Otherwise, it answers the original.";
+      "If Remora has not started on this message yet, it answers your edit. Otherwise, it answers the original, and cancels what waits for approval.";
     const text = await ask({ title, about, label: "Message", value: chat.get(id).text, isLong: true, submit: "Save" });
     if (text !== undefined) await attempt(() => request("PATCH", `messages/${id}`, { person: chat.facts.me.id, text }));
   },

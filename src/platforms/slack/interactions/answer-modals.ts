@@ -64,7 +64,7 @@ export function allowModal(place: CardPlace, grantText: string): View {
     submit: "Allow",
     blocks: [
       richText([plain(beginningOf(grantText, maxTextObjectLength))]),
-      richText([plain("This also approves the call on the card. You can end it there at any time.")]),
+      richText([plain("This also approves what is on the card. You can end it there at any time.")]),
     ],
   });
 }
