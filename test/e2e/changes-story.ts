@@ -234,7 +234,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     for (let at = 0; at < 30; at++) await writeFile(join(site, `k${at}.txt`), `${at}\n`);
     // A shell joins these lines to `echo`, in what looks like a picture.
     const picture =
-      "{ printf '\\211PNG\\n:'; head -c 300000 /dev/zero | tr '\\0' '\\1'; printf '\\ne\\\\\\nc\\\\\\nh\\\\\\no\\n'; } > logo";
+      "{ printf '\\211PNG\\r\\n\\032\\n:'; head -c 300000 /dev/zero | tr '\\0' '\\1'; printf '\\ne\\\\\\nc\\\\\\nh\\\\\\no\\n'; } > logo.png";
     const thread = await driver.ask(run(`rm d*.txt; printf 'all:\\n' > Makefile; ${picture}`));
     const { text } = await card(thread, /Delete 25 and add 2 files in site/, ["Approve", "Deny"]);
     expect(text).toMatch(/Makefile.*can run by itself outside the sandbox/);

@@ -7,7 +7,7 @@ import { formatNumber } from "../../lib/text/format-number.ts";
 import type { Effect, Effects } from "./effect.ts";
 import type { EntryState } from "./entry-state.ts";
 import type { FileContent } from "./file-content.ts";
-import { unknownType } from "./file-type.ts";
+import { isInertFile, unknownType } from "./file-type.ts";
 import type { DraftFolders, LayerChange } from "./layer-changes.ts";
 import type { TooLarge } from "./limits.ts";
 import { createLineBudget, diffLines, type LineBudget, splitLines } from "./line-diff.ts";
@@ -27,12 +27,12 @@ export interface DraftDiff {
 
 /** Every service takes a file of this size. */
 const maxDiffCharacters = 8 * 1024 * 1024;
-/** Of a larger binary file of a known type, only what can be read in it is shown. */
+/** Of a larger binary file that is inert, such as a picture, only what can be read in it is shown. */
 const maxBinaryBytes = 256 * 1024;
 /** Most bytes of a binary file are shown as escapes. */
 const escapedCharacters = 5;
-/** So many bytes of unknown data fit. */
-const maxUnknownBytes = maxDiffCharacters / escapedCharacters;
+/** So many bytes of other data fit. */
+const maxOtherBytes = maxDiffCharacters / escapedCharacters;
 
 interface Section {
   effect: Effect;
@@ -40,8 +40,8 @@ interface Section {
   /** Undefined if the files are too large. */
   whole?: string;
   /**
-   * Stands in for `whole` where that is too long. Texts that are added or changed have none, and neither has unknown data,
-   * because a shell or an interpreter may run it.
+   * Stands in for `whole` where that is too long. Texts that are added or changed have none, and neither has data that a
+   * shell or an interpreter may run: whatever is executable, can run by itself, or is not surely what its name says.
    */
   brief?: string;
 }
@@ -68,12 +68,16 @@ export async function createDiff(
   const noted = (effect: Effect) => folderNote(effect) + noteLine(warningOf(effect));
   const inOrder = effects.effects.flatMap((effect) => {
     const section = sections.get(effect.raw);
-    return section === undefined ? [] : [{ ...section, effect, head: section.head + noted(effect) }];
+    if (section === undefined) return [];
+    if (isBinaryContent(effect) && section.brief !== "" && warningOf(effect) !== undefined) delete section.brief;
+    return [{ ...section, effect, head: section.head + noted(effect) }];
   });
   const ordered = [...inOrder.filter(isText), ...inOrder.filter((section) => !isText(section))];
   return { type: "diff", effects, ...joined(ordered, maxCharacters) };
 }
 
+/** Has bytes that would be kept. */
+const isBinaryContent = ({ isBinary, type, action }: Effect) => isBinary && type === "file" && action !== "deleted";
 const isText = ({ effect }: Section) => !effect.isBinary;
 
 /** For memory: keeps the bodies that may find room, which are the shortest ones. Returns their length. */
@@ -125,7 +129,8 @@ function tooLargeFile(sections: readonly Section[]): string | undefined {
   if (found === undefined) return undefined;
   const { path, bytes, previousBytes, isBinary, fileType = unknownType } = found.effect;
   const size = formatBytes(Math.max(bytes, previousBytes));
-  return isBinary ? `${path} is ${fileType}, ${size}, and too large to show whole.` : `${path} has ${size}.`;
+  const reason = fileType === unknownType ? "" : ", as a file must be that a shell may run";
+  return isBinary ? `${path} is ${fileType}, ${size}, and too large to show whole${reason}.` : `${path} has ${size}.`;
 }
 
 function folderNote({ type, action, files }: Effect): string {
@@ -167,9 +172,11 @@ function binaryBody(
   const { fileType = unknownType, bytes, previousBytes } = effect;
   const description = `Binary file ${sizes(effect)}: ${fileType}${executable(to)}\n`;
   if (to.type !== "file") return { whole: description, brief: description };
-  const parts = fileType === unknownType ? undefined : partsOf(contents.to);
+  const isInert =
+    contents.to !== undefined && executable(from) + executable(to) === "" && isInertFile(effect.raw, contents.to.start);
+  const parts = isInert ? partsOf(contents.to) : undefined;
   const brief = parts === undefined ? {} : { brief: `${description}What can be read in it:\n${parts}` };
-  if (bytes > (parts === undefined ? maxUnknownBytes : maxBinaryBytes)) return brief;
+  if (bytes > (parts === undefined ? maxOtherBytes : maxBinaryBytes)) return brief;
   const lines = linesDiff(
     effect,
     { from, to },

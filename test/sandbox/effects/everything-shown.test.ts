@@ -1,8 +1,8 @@
 /** Whatever bytes a file has, its diff shows all of them, and different bytes differently, or it says that it does not. */
 import { hash } from "node:crypto";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { escapeFile } from "../../../src/approvals/card-text.ts";
@@ -23,14 +23,30 @@ async function shownOf(name: string, before: Buffer | undefined, after: Buffer) 
   return await shownOfAll({ [name]: after }, before === undefined ? {} : { [name]: before });
 }
 
-async function shownOfAll(after: Record<string, Buffer>, before: Record<string, Buffer> = {}) {
+interface Surroundings {
+  executable?: "before" | "after";
+  /** The files that can run by themselves. */
+  autorun?: string[];
+}
+
+async function shownOfAll(
+  after: Record<string, Buffer>,
+  before: Record<string, Buffer> = {},
+  { executable, autorun = [] }: Surroundings = {},
+) {
   const folder = await mkdtemp(join(root, "draft-"));
   const [base, layer] = [join(folder, "base"), join(folder, "layer")];
   for (const [where, files] of [[base, before] as const, [layer, after] as const]) {
     await mkdir(where);
-    for (const [name, bytes] of Object.entries(files)) await writeFile(join(where, name), bytes);
+    for (const [name, bytes] of Object.entries(files)) {
+      await mkdir(dirname(join(where, name)), { recursive: true });
+      await writeFile(join(where, name), bytes);
+      await chmod(join(where, name), where === (executable === "before" ? base : layer) && executable ? 0o755 : 0o644);
+    }
   }
-  const diff = await createDiff({ base, layer }, never);
+  const warningsOf = () => (effect: { raw: string }) =>
+    autorun.includes(effect.raw) ? "can run by itself" : undefined;
+  const diff = await createDiff({ base, layer }, never, warningsOf);
   if (diff.type !== "diff") throw new Error("too large");
   await rm(folder, { recursive: true });
   return { text: await escapeFile(diff.text), missing: diff.missing };
@@ -130,8 +146,8 @@ test("a script scattered over a file that looks like data can be read, or the di
         const others =
           amongOthers === 0
             ? Array.from({ length: 9 }, (_, at) => [
-                `a${at}`,
-                Buffer.from(`\x89PNG${"\x01\x02".repeat(125_000)}`, "latin1"),
+                `a${at}.png`,
+                Buffer.from(`\x89PNG\r\n\x1a\n${"\x01\x02".repeat(125_000)}`, "latin1"),
               ])
             : [];
         const tool = Buffer.concat([Buffer.from(head, "latin1"), ...parts]);
@@ -145,6 +161,52 @@ test("a script scattered over a file that looks like data can be read, or the di
   );
 });
 
+/** What `sh` runs behind the head of a known type, although no two of its letters stand next to each other. */
+function hiddenScript(head: string, filler = 140_000): Buffer {
+  const letters = [..."touch RAN"].join("`\x01`");
+  return Buffer.from(`${head}\n#${"\x01\x02".repeat(filler)}\n${letters}\n`, "latin1");
+}
+
+const pngHead = "\x89PNG\r\n\x1a\n";
+
+test.each<[string, string, Surroundings]>([
+  ["logo.gif", "GIF89a", {}],
+  ["logo.bmp", "BM", {}],
+  ["deploy", "BM", { executable: "after" }],
+  ["tool.exe", "MZ", {}],
+  ["doc.pdf", "%PDF-1.7", {}],
+  ["song.mp3", "ID3", {}],
+  ["logo.png", pngHead, { executable: "after" }],
+  ["logo.png", pngHead, { executable: "before" }],
+  ["logo.png", pngHead, { autorun: ["logo.png"] }],
+  ["logo.jpg", pngHead, {}],
+  ["logo", pngHead, {}],
+  ["deploy", "\x7fELF\x02\x01", { executable: "after" }],
+  [".git/logo.png", pngHead, {}],
+  [".git/hooks/pre-commit", "GIF89a", { executable: "after" }],
+  [".bash_aliases", "GIF89a", {}],
+])("a script in %s behind %j with %j is shown whole, or the diff says that it is not", async (name, head, around) => {
+  const before = around.executable === "before" ? { [name]: Buffer.alloc(600) } : {};
+  const { text, missing } = await shownOfAll({ [name]: hiddenScript(head) }, before, around);
+  const isShown =
+    text.includes([..."touch RAN"].join("\\`\\u{1}\\`")) || text.includes([..."touch RAN"].join("`\\u{1}`"));
+  expect(missing !== undefined || isShown).toBe(true);
+  const larger = await shownOfAll({ [name]: hiddenScript(head, 850_000) }, before, around);
+  expect(larger.missing).toMatch(/and too large to show whole, as a file must be that a shell may run\.$/);
+});
+
+test.each([
+  ["logo.GIF", "GIF89a\x80\x02\xe0\x01\xf7\0\0"],
+  ["report.pdf", "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"],
+  ["notes.docx", "PK\x03\x04\x14\0"],
+  ["libx.so.1", "\x7fELF\x02\x01\x01\0"],
+])("%s of 1.8 MB, which begins as its name says, can be approved", async (name, head) => {
+  const bytes = Buffer.from(`${head}${"\x01\x02\xff".repeat(600_000)}`, "latin1");
+  const { text, missing } = await shownOfAll({ [name]: bytes });
+  expect(missing).toBeUndefined();
+  expect(text).toContain("What can be read in it:");
+});
+
 test("a picture of 2 MB and a small unknown file beside large pictures can be approved, and unknown data of 2 MB can't", async () => {
   const noise = (bytes: number, head: string) => {
     // A sequence that looks random, but is always the same.
@@ -153,9 +215,13 @@ test("a picture of 2 MB and a small unknown file beside large pictures can be ap
     ).subarray(0, bytes);
     return Buffer.concat([Buffer.from(head, "latin1"), body]);
   };
-  const png = "\x89PNG\r\n\x1a\n";
   const small = Buffer.from("\x01\x02\x03".repeat(20), "latin1");
-  const pictures = Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`a${at}.png`, noise(2_000_000, png)]));
+  const pictures = Object.fromEntries(
+    Array.from({ length: 6 }, (_, at) => [
+      `${"aA"[at % 2]}${at}.${at % 2 === 0 ? "png" : "PNG"}`,
+      noise(2_000_000, pngHead),
+    ]),
+  );
   const shown = await shownOfAll({ ...pictures, "z.bin": small });
   expect(shown.missing).toBeUndefined();
   expect(shown.text).toContain("\\u{1}\\u{2}\\u{3}\\u{1}");
