@@ -276,10 +276,38 @@ describe("what the folder makes run under another name", () => {
     ["[include]\n\tpath = ../git/shared\n", "git/shared"],
     ['[filter "x"]\n\tclean = python tools/clean.py %f\n', "tools/clean.py"],
     ["[core]\n\tpager = a \\\n  tools/b\n", "tools/b"],
+    ["[core]\r\n\tfsmonitor = tools/mon.sh\r\n", "tools/mon.sh"],
+    ["\uFEFF[core] fsmonitor = tools/mon.sh\n", "tools/mon.sh"],
+    ["[core]\n\tfsmonitor = \"'tools/my mon.sh'\" # x\n", "tools/my mon.sh"],
+    ['[core]\n\tfsmonitor = "\\"tools/my mon.sh\\" 1"\n', "tools/my mon.sh"],
+    ["[core]\n\tfsmonitor = tools/mon.sh#note\n", "tools/mon.sh"],
+    ["[core]\n\tfsmonitor = awk -ftools/x\n", "tools/x"],
+    ["[core]\n\tfsmonitor = $PWD/tools/mon.sh\n", "tools/mon.sh"],
+    ['[core]\n\tfsmonitor = "\\"$(git rev-parse --show-toplevel)\\"/tools/mon.sh"\n', "tools/mon.sh"],
+    ["[core]\n\tfsmonitor = $(git rev-parse --show-toplevel)/tools/mon.sh\n", "tools/mon.sh"],
+    ["[core]\n\tfsmonitor = python3 -m tools.mon\n", "tools/mon.py"],
+    ["[core]\n\tfsmonitor = node tools/mon\n", "tools/mon.js"],
+    ['[filter "a]b"] clean = tools/mon.sh\n', "tools/mon.sh"],
   ])("is what git's configuration names: %j", async (config, path) => {
     await configure(config);
     expect(isWarned(path)).toBe(true);
     expect(["docs/a.md", "scripts-2/a.md", "main", "a.txt"].map(isWarned)).not.toContain(true);
+  });
+
+  test.each([
+    ["#!/bin/sh\nexec tools/mon.sh\n", "tools/mon.sh"],
+    ['#!/bin/sh\r\nnode "$(dirname "$0")/../../tools/mon" || exit 1\r\n', "tools/mon.mjs"],
+    ["cd web && python3 -m tools.mon\n", "tools/mon/__main__.py"],
+  ])("is what a hook of git names: %j", async (hook, path) => {
+    await configure(hook, ".git/hooks/pre-commit");
+    expect(isWarned(path)).toBe(true);
+    expect(["docs/a.md", "tools/other.sh", "web/a.txt"].map(isWarned)).not.toContain(true);
+    await rm(join(base, ".git/hooks/pre-commit"));
+    await configure(hook, ".git/hooks/pre-commit.sample");
+    expect(isWarned(path)).toBe(false);
+    await configure("[core] hooksPath = .githooks\n");
+    await configure(hook, ".githooks/pre-push");
+    expect(isWarned(path)).toBe(true);
   });
 
   test("is what an included configuration names, and what the repository around the folder names", async () => {
