@@ -5,7 +5,7 @@
 import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { Effect } from "../effects/effect.ts";
-import { encodeBytes, type RawPath } from "../effects/raw-path.ts";
+import { decodePath, encodeBytes, type RawPath } from "../effects/raw-path.ts";
 import { readings } from "./git-folders.ts";
 
 export interface AutorunTargets {
@@ -18,14 +18,18 @@ const maxConfigBytes = 100_000;
 const maxIncluded = 5;
 const maxParents = 6;
 const maxHooks = 60;
+const maxModules = 50;
 const maxWord = 1_000;
 
 /** What programs add to a name by themselves to find the program. */
 const programEnding =
   /\.(?:sh|bash|zsh|fish|ksh|csh|py|pyw|pyc|[cm]?js|[cm]?ts|[jt]sx|json|node|rb|pl|pm|php|lua|tcl|awk|sed|r|jl|exs?|go|java|jar|class|exe|com|bat|cmd|ps1|psm1|vbs|so|dll|dylib|wasm)$/;
 
-/** Takes a path with everything below it, or only a file of that name, with the ending of a program or without. */
-type Found = ((target: string) => void) & { file(target: string): void };
+/**
+ * Takes a path with everything below it, or only a file of that name, with the ending of a program or without. In an
+ * unknown folder it can't be told which programs git runs, so it may be any of them.
+ */
+type Found = ((target: string) => void) & { file(target: string): void; unknown(folder: string): void };
 
 export function findAutorunTargets(base: string, isListed: (path: RawPath) => boolean): AutorunTargets {
   const root = realPathOf(base);
@@ -36,19 +40,29 @@ export function findAutorunTargets(base: string, isListed: (path: RawPath) => bo
     if (inside === "" || inside.startsWith("..") || inside.split(sep).includes(".git")) return;
     found.add(comparable(rawOf(inside)));
   };
-  const add: Found = Object.assign(adderTo(targets), { file: adderTo(files) });
+  const unknown = new Set<string>();
+  const addUnknown = (folder: string) => {
+    const inside = relative(root, folder);
+    unknown.add(inside.startsWith("..") ? "" : comparable(rawOf(inside)));
+  };
+  const add: Found = Object.assign(adderTo(targets), { file: adderTo(files), unknown: addUnknown });
   for (const link of linksIn(root, add)) {
     if (isListed(rawOf(relative(root, link)))) addChain(link, add);
   }
   // Above it too, because the folder may be a part of a repository.
   for (let folder = dirname(root), up = 0; up < maxParents && folder !== dirname(folder); up += 1) {
-    addOfGit(join(folder, ".git"), add);
+    const git = join(folder, ".git");
+    const kind = kindOf(git);
+    if (kind === "folder") addOfGit(git, add);
+    else if (kind === "other") add.unknown(folder);
     folder = dirname(folder);
   }
   return {
     has({ raw, type }) {
-      if (type === "folder" || (targets.size === 0 && files.size === 0)) return false;
+      if (type === "folder" || targets.size + files.size + unknown.size === 0) return false;
       const path = comparable(raw);
+      const isUnknown = [...unknown].some((folder) => folder === "" || path.startsWith(`${folder}/`));
+      if (isUnknown && (isProgramName(path) || isExecutable(root, raw))) return true;
       if (files.has(path) || (programEnding.test(path) && files.has(path.replace(programEnding, "")))) return true;
       const parts = path.split("/");
       return parts.some((_, at) => targets.has(parts.slice(0, at + 1).join("/")));
@@ -75,6 +89,7 @@ function linksIn(root: string, add: Found): string[] {
     left -= entries.length;
     for (const entry of entries) {
       const path = join(folder, entry.name);
+      if (entry.name === ".git" && !entry.isDirectory()) add.unknown(folder);
       if (entry.isSymbolicLink()) links.push(path);
       else if (!entry.isDirectory() || entry.name === "node_modules") continue;
       else if (entry.name === ".git") addOfGit(path, add);
@@ -87,27 +102,41 @@ function linksIn(root: string, add: Found): string[] {
 
 /** Hooks that are links, what hooks say, and every file or folder that the configuration may name. */
 function addOfGit(git: string, add: Found): void {
+  addOfRepository(git, dirname(git), add);
+  const modules = entriesOf(join(git, "modules"));
+  for (const { name } of modules.slice(0, maxModules)) addOfRepository(join(git, "modules", name), dirname(git), add);
+  if (modules.length > maxModules) add.unknown(dirname(git));
+}
+
+function addOfRepository(git: string, top: string, add: Found): void {
   const hooks = join(git, "hooks");
   for (const path of [hooks, ...entriesOf(hooks).map(({ name }) => join(hooks, name))]) addChain(path, add);
-  addOfHooks(hooks, dirname(git), add);
+  addOfHooks(hooks, top, add);
   const files = [join(git, "config"), join(git, "config.worktree")];
   for (let at = 0; at < Math.min(files.length, maxIncluded); at += 1) {
     const file = files[at] ?? "";
     addChain(file, add);
-    for (const { name, value } of settingsIn(textOf(file, dirname(git)))) {
-      for (const target of targetsIn(value, [dirname(git), dirname(file)])) {
+    if (isUnreadable(file, top)) add.unknown(top);
+    for (const { name, value, isInclude } of settingsIn(textOf(file, top))) {
+      if (isInclude) files.push(includedFile(value, dirname(file)));
+      for (const target of targetsIn(value, [top, dirname(file)])) {
         add(target);
         addProgram(target, add);
         addChain(target, add);
-        if (name === "path") files.push(target);
-        if (name === "hookspath") addOfHooks(target, dirname(git), add);
+        if (name === "hookspath") addOfHooks(target, top, add);
       }
     }
   }
+  if (files.length > maxIncluded) add.unknown(top);
 }
 
 /** Their values are addresses, branches and people. */
 const dataSettings: ReadonlySet<string> = new Set("url pushurl fetch push merge remote rebase name email".split(" "));
+
+/** Git reads it from where the file is. */
+function includedFile(value: string, from: string): string {
+  return resolve(from, /^\s*(?:"([^"]*)"|([^#;"]*))/.exec(value)?.slice(1).join("").trim() ?? "");
+}
 
 /** Only of files that they name, because hooks also name folders that they check. */
 function addOfHooks(hooks: string, repository: string, add: Found): void {
@@ -127,14 +156,23 @@ function addProgram(target: string, add: Found): void {
   for (const path of [target, ...["__main__", "__init__", "index"].map((name) => join(target, name))]) add.file(path);
 }
 
-function settingsIn(config: string): { name: string; value: string }[] {
+interface Setting {
+  name: string;
+  value: string;
+  isInclude: boolean;
+}
+
+function settingsIn(config: string): Setting[] {
+  let section = "";
   const lines = config
     .replace(/^\uFEFF/, "")
     .replace(/\\\r?\n/g, " ")
     .split(/[\r\n]+/);
   return lines.flatMap((line) => {
+    section = /^\s*\[\s*([\w-]+)/.exec(line)?.[1]?.toLowerCase() ?? section;
+    const isInclude = section.startsWith("include") && /\bpath\s*=/i.test(line);
     const [, name = "", value = ""] = /^\s*(?:\[(?:"(?:\\.|[^"])*"|[^\]"])*\]\s*)?([\w-]+)\s*=(.*)$/.exec(line) ?? [];
-    return value === "" || dataSettings.has(name.toLowerCase()) ? [] : [{ name: name.toLowerCase(), value }];
+    return value === "" || dataSettings.has(name.toLowerCase()) ? [] : [{ name: name.toLowerCase(), value, isInclude }];
   });
 }
 
@@ -181,6 +219,39 @@ function targetOf(path: string): string | undefined {
     return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
   } catch {
     return undefined;
+  }
+}
+
+function kindOf(path: string): "folder" | "other" | "none" {
+  try {
+    return lstatSync(path).isDirectory() ? "folder" : "other";
+  } catch {
+    return "none";
+  }
+}
+
+function isProgramName(path: string): boolean {
+  return programEnding.test(path) || !path.slice(path.lastIndexOf("/") + 1).includes(".");
+}
+
+function isExecutable(root: string, raw: RawPath): boolean {
+  try {
+    const found = lstatSync(join(root, ...decodePath(raw).map((name) => name.toString("utf8"))));
+    return found.isFile() && (found.mode & 0o111) !== 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Too large, or outside the repository, whether it is there or not. */
+function isUnreadable(file: string, repository: string): boolean {
+  try {
+    if (!`${realPathOf(dirname(file))}${sep}`.startsWith(`${realpathSync(repository)}${sep}`)) return true;
+    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return false;
+    if (!realpathSync(file).startsWith(`${realpathSync(repository)}${sep}`)) return true;
+    return statSync(file).size > maxConfigBytes;
+  } catch {
+    return true;
   }
 }
 

@@ -1,5 +1,5 @@
 /** Which names carry a warning: known ones by kind, unknown ones of these kinds, and how file systems spell them otherwise. */
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import fc from "fast-check";
@@ -308,6 +308,27 @@ describe("what the folder makes run under another name", () => {
     await configure("[core] hooksPath = .githooks\n");
     await configure(hook, ".githooks/pre-push");
     expect(isWarned(path)).toBe(true);
+  });
+
+  test.each([
+    [".git", "gitdir: ../.git/modules/x\n"],
+    [".git/config", `# ${"x".repeat(100_000)}\n`],
+    [".git/config", "[include]\n\tpath = a\n\tpath = b\n\tpath = c\n\tpath = d\n"],
+    [".git/config", '[includeIf "gitdir:~/"]\n\tpath = ~/../../../shared.config\n'.replace("~/..", "..")],
+    [".git/config", "[include] path = /etc/shared.config\n"],
+  ])("is every program where it can't be told what git runs, as with %s of %j", async (file, text) => {
+    await configure(text, file);
+    expect(["tools/mon.sh", "a.py", "bin/run"].map(isWarned)).not.toContain(false);
+    await configure("", "a.txt");
+    expect(["a.txt", "docs/a.md"].map(isWarned)).not.toContain(true);
+    await chmod(join(base, "a.txt"), 0o755);
+    expect(isWarned("a.txt")).toBe(true);
+  });
+
+  test("is what the repositories of submodules name", async () => {
+    await configure("[core] fsmonitor = tools/a.sh\n", ".git/modules/lib/config");
+    await configure("exec tools/b.sh\n", ".git/modules/lib/hooks/pre-commit");
+    expect(["tools/a.sh", "tools/b.sh", "tools/c.sh"].map(isWarned)).toEqual([true, true, false]);
   });
 
   test("is what an included configuration names, and what the repository around the folder names", async () => {
