@@ -17,6 +17,8 @@ const maxHops = 10;
 const maxConfigBytes = 100_000;
 const maxIncluded = 5;
 const maxParents = 6;
+const maxParentsOfLinks = 2;
+const maxEntriesAbove = 300;
 const maxHooks = 60;
 const maxModules = 50;
 const maxWord = 1_000;
@@ -50,12 +52,18 @@ export function findAutorunTargets(base: string, isListed: (path: RawPath) => bo
     if (isListed(rawOf(relative(root, link)))) addChain(link, add);
   }
   // Above it too, because the folder may be a part of a repository.
-  for (let folder = dirname(root), up = 0; up < maxParents && folder !== dirname(folder); up += 1) {
+  for (
+    let folder = dirname(root), up = 0;
+    up < maxParents && folder !== dirname(folder);
+    folder = dirname(folder), up += 1
+  ) {
     const git = join(folder, ".git");
     const kind = kindOf(git);
     if (kind === "folder") addOfGit(git, add);
     else if (kind === "other") add.unknown(folder);
-    folder = dirname(folder);
+    if (kind === "none" || up >= maxParentsOfLinks) continue;
+    for (const entry of entriesOf(folder).slice(0, maxEntriesAbove))
+      if (entry.isSymbolicLink() && isListed(rawOf(entry.name))) addChain(join(folder, entry.name), add);
   }
   return {
     has({ raw, type }) {

@@ -340,6 +340,8 @@ describe("what the folder makes run under another name", () => {
     await mkdir(join(base, "scripts"), { recursive: true });
     await link("../.git/hooks/pre-commit", "../../web/scripts/check.sh");
     expect(isWarned("scripts/check.sh")).toBe(true);
+    await link("../CLAUDE.md", "web/rules.md");
+    expect(["rules.md", "other.md"].map(isWarned)).toEqual([true, false]);
     base = outer;
   });
 
