@@ -5,18 +5,27 @@ import type { Effect, Effects } from "../effects/effect.ts";
 import { decodePath, type RawPath } from "../effects/raw-path.ts";
 
 export const maxLostUnasked = 20;
-/** Of a file that keeps less than one part in so many, the content counts as lost. */
-const partKept = 10;
+/** Of a file that keeps no more than one part in so many, the content counts as lost. */
+const partKeptOnCards = 10;
+/** Stricter, because nobody looks at what a grant covers. */
+const partKeptUnderGrant = 2;
 /** Would make every loss look small, and nobody thinks of them as the folder's files. */
 const uncounted = new Set([".git", "node_modules"]);
 
 type Sizes = Readonly<Record<RawPath, number>>;
 
+export function lostFiles({ effects }: Pick<Effects, "effects">): RawPath[] {
+  return effects.filter((effect) => isLost(effect, partKeptOnCards)).map(({ raw }) => raw);
+}
+
 /** `first` holds the sizes that files had before they shrank in earlier steps. */
-export function lostFiles({ effects }: Pick<Effects, "effects">, first: Sizes = {}): RawPath[] {
+export function lostUnderGrant({ effects }: Pick<Effects, "effects">, first: Sizes = {}): RawPath[] {
   const sizeOf = ({ raw, previousBytes }: Effect) =>
     Math.max(previousBytes, Object.hasOwn(first, raw) ? (first[raw] ?? 0) : 0);
-  return effects.filter((effect) => isLost({ ...effect, previousBytes: sizeOf(effect) })).map(({ raw }) => raw);
+  const isGone = (effect: Effect) =>
+    isLost({ ...effect, previousBytes: sizeOf(effect) }, partKeptUnderGrant) ||
+    (effect.action === "changed" && effect.losesText === true);
+  return effects.filter(isGone).map(({ raw }) => raw);
 }
 
 /** The sizes before these changes of the files that they shorten, so that many small steps count as one. */
@@ -25,7 +34,7 @@ export function shrunkSizes({ effects }: Pick<Effects, "effects">): Record<RawPa
   return Object.fromEntries(shrunk.map(({ raw, previousBytes }) => [raw, previousBytes]));
 }
 
-function isLost({ action, type, previousType, bytes, previousBytes }: Effect): boolean {
+function isLost({ action, type, previousType, bytes, previousBytes }: Effect, partKept: number): boolean {
   if (action === "deleted") return type !== "folder";
   if (action === "added" || (previousType ?? type) !== "file" || previousBytes === 0) return false;
   return type !== "file" || bytes <= 1 || bytes * partKept <= previousBytes;

@@ -22,7 +22,7 @@ import { cardDiff, createWarningDiff, wholeChanges } from "./draft-diff.ts";
 import { type DraftStore, maxUndecidedMs } from "./draft-store.ts";
 import { grantRules } from "./grant-scope.ts";
 import { type DraftKeeper, filesText, folderPhrase, keepId, keepProblem } from "./keep-draft.ts";
-import { lossProblem, lostFiles, shrunkSizes } from "./lost-files.ts";
+import { lossProblem, lostUnderGrant, shrunkSizes } from "./lost-files.ts";
 import type { CallMerger } from "./merge-call.ts";
 import {
   callsThatRan,
@@ -200,7 +200,7 @@ export function createSettler(options: SettlerOptions): Settler {
       rules,
       covers: {
         shown: { shown, paths: pathsOf(files) },
-        lost: (first) => lostFiles(found.effects, first),
+        lost: (first) => lostUnderGrant(found.effects, first),
         shrunk: shrunkSizes(found.effects),
         problem: (lost, before) => lossProblem(draft.folder, lost, { isEachFolder: true, before }),
       },

@@ -19,6 +19,8 @@ export interface Effect {
   notes: string[];
   linesAdded?: number;
   linesRemoved?: number;
+  /** Less than half as many visible characters as before are left, however many bytes. Unknown without counted lines. */
+  losesText?: true;
   /** No text: neither before nor after, nor by its name. `fileType` says what it is. */
   isBinary: boolean;
   fileType?: string;

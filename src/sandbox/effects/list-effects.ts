@@ -103,7 +103,7 @@ function createLineCounter() {
   let spentMs = 0;
   const budget = createLineBudget();
   return {
-    count({ from, to }: Contents): Pick<Effect, "linesAdded" | "linesRemoved"> {
+    count({ from, to }: Contents): Pick<Effect, "linesAdded" | "linesRemoved" | "losesText"> {
       if (from === undefined || to === undefined) {
         const added = to === undefined ? {} : { linesAdded: to.lines };
         return { ...added, ...(from === undefined ? {} : { linesRemoved: from.lines }) };
@@ -113,10 +113,15 @@ function createLineCounter() {
       if (Math.max(from.lines, to.lines) > maxCountedLines) return {};
       const start = performance.now();
       const { added, removed } = countEdits(diffLines(linesOf(from.whole), linesOf(to.whole), budget));
+      const losesText = visibleLength(to.whole) * 2 < visibleLength(from.whole);
       spentMs += performance.now() - start;
-      return { linesAdded: added, linesRemoved: removed };
+      return { linesAdded: added, linesRemoved: removed, ...(losesText ? { losesText } : {}) };
     },
   };
+}
+
+function visibleLength(content: Buffer): number {
+  return content.toString("utf8").replace(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s\u2800]+/gu, "").length;
 }
 
 /** Latin-1 maps bytes one to one so that texts in any encoding differ exactly where their bytes do. */

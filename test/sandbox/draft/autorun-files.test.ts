@@ -1,5 +1,5 @@
 /** Which names carry a warning: known ones by kind, unknown ones of these kinds, and how file systems spell them otherwise. */
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import fc from "fast-check";
@@ -276,10 +276,59 @@ describe("what the folder makes run under another name", () => {
     ["[include]\n\tpath = ../git/shared\n", "git/shared"],
     ['[filter "x"]\n\tclean = python tools/clean.py %f\n', "tools/clean.py"],
     ["[core]\n\tpager = a \\\n  tools/b\n", "tools/b"],
+    ["[core]\r\n\tfsmonitor = tools/mon.sh\r\n", "tools/mon.sh"],
+    ["\uFEFF[core] fsmonitor = tools/mon.sh\n", "tools/mon.sh"],
+    ["[core]\n\tfsmonitor = \"'tools/my mon.sh'\" # x\n", "tools/my mon.sh"],
+    ['[core]\n\tfsmonitor = "\\"tools/my mon.sh\\" 1"\n', "tools/my mon.sh"],
+    ["[core]\n\tfsmonitor = tools/mon.sh#note\n", "tools/mon.sh"],
+    ["[core]\n\tfsmonitor = awk -ftools/x\n", "tools/x"],
+    ["[core]\n\tfsmonitor = $PWD/tools/mon.sh\n", "tools/mon.sh"],
+    ['[core]\n\tfsmonitor = "\\"$(git rev-parse --show-toplevel)\\"/tools/mon.sh"\n', "tools/mon.sh"],
+    ["[core]\n\tfsmonitor = $(git rev-parse --show-toplevel)/tools/mon.sh\n", "tools/mon.sh"],
+    ["[core]\n\tfsmonitor = python3 -m tools.mon\n", "tools/mon.py"],
+    ["[core]\n\tfsmonitor = node tools/mon\n", "tools/mon.js"],
+    ['[filter "a]b"] clean = tools/mon.sh\n', "tools/mon.sh"],
   ])("is what git's configuration names: %j", async (config, path) => {
     await configure(config);
     expect(isWarned(path)).toBe(true);
     expect(["docs/a.md", "scripts-2/a.md", "main", "a.txt"].map(isWarned)).not.toContain(true);
+  });
+
+  test.each([
+    ["#!/bin/sh\nexec tools/mon.sh\n", "tools/mon.sh"],
+    ['#!/bin/sh\r\nnode "$(dirname "$0")/../../tools/mon" || exit 1\r\n', "tools/mon.mjs"],
+    ["cd web && python3 -m tools.mon\n", "tools/mon/__main__.py"],
+  ])("is what a hook of git names: %j", async (hook, path) => {
+    await configure(hook, ".git/hooks/pre-commit");
+    expect(isWarned(path)).toBe(true);
+    expect(["docs/a.md", "tools/other.sh", "web/a.txt"].map(isWarned)).not.toContain(true);
+    await rm(join(base, ".git/hooks/pre-commit"));
+    await configure(hook, ".git/hooks/pre-commit.sample");
+    expect(isWarned(path)).toBe(false);
+    await configure("[core] hooksPath = .githooks\n");
+    await configure(hook, ".githooks/pre-push");
+    expect(isWarned(path)).toBe(true);
+  });
+
+  test.each([
+    [".git", "gitdir: ../.git/modules/x\n"],
+    [".git/config", `# ${"x".repeat(100_000)}\n`],
+    [".git/config", "[include]\n\tpath = a\n\tpath = b\n\tpath = c\n\tpath = d\n"],
+    [".git/config", '[includeIf "gitdir:~/"]\n\tpath = ~/../../../shared.config\n'.replace("~/..", "..")],
+    [".git/config", "[include] path = /etc/shared.config\n"],
+  ])("is every program where it can't be told what git runs, as with %s of %j", async (file, text) => {
+    await configure(text, file);
+    expect(["tools/mon.sh", "a.py", "bin/run"].map(isWarned)).not.toContain(false);
+    await configure("", "a.txt");
+    expect(["a.txt", "docs/a.md"].map(isWarned)).not.toContain(true);
+    await chmod(join(base, "a.txt"), 0o755);
+    expect(isWarned("a.txt")).toBe(true);
+  });
+
+  test("is what the repositories of submodules name", async () => {
+    await configure("[core] fsmonitor = tools/a.sh\n", ".git/modules/lib/config");
+    await configure("exec tools/b.sh\n", ".git/modules/lib/hooks/pre-commit");
+    expect(["tools/a.sh", "tools/b.sh", "tools/c.sh"].map(isWarned)).toEqual([true, true, false]);
   });
 
   test("is what an included configuration names, and what the repository around the folder names", async () => {
@@ -291,6 +340,8 @@ describe("what the folder makes run under another name", () => {
     await mkdir(join(base, "scripts"), { recursive: true });
     await link("../.git/hooks/pre-commit", "../../web/scripts/check.sh");
     expect(isWarned("scripts/check.sh")).toBe(true);
+    await link("../CLAUDE.md", "web/rules.md");
+    expect(["rules.md", "other.md"].map(isWarned)).toEqual([true, false]);
     base = outer;
   });
 

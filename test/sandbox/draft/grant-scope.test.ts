@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { findAutorunFiles } from "../../../src/sandbox/draft/autorun-files.ts";
 import { grantRules, uncoveredReason } from "../../../src/sandbox/draft/grant-scope.ts";
-import { lossProblem, lostFiles } from "../../../src/sandbox/draft/lost-files.ts";
+import { lossProblem, lostFiles, lostUnderGrant } from "../../../src/sandbox/draft/lost-files.ts";
 import type { Effect, Effects } from "../../../src/sandbox/effects/effect.ts";
 import { ann, type Bench, createBench, given } from "./draft-bench.ts";
 
@@ -143,6 +143,38 @@ test("what leaves next to nothing of a file counts as a deletion", () => {
     expect(lost(change)).toEqual([]);
 });
 
+test("under a grant, leaving at most half of the bytes or less of the visible text counts as a deletion, and a rewrite does not", () => {
+  const text = { files: 1, notes: [], isBinary: false, bytes: 100, previousBytes: 100, linesAdded: 9, linesRemoved: 9 };
+  const file: Effect = { path: "a", raw: "a", action: "changed", type: "file", ...text };
+  const lost = (change: Partial<Effect>) => lostUnderGrant(effectsOf([{ ...file, ...change }]));
+  for (const change of [{ bytes: 50 }, { losesText: true }, { bytes: 900, losesText: true }] as const)
+    expect(lost(change)).toEqual(["a"]);
+  for (const change of [{}, { bytes: 51 }, { bytes: 900 }] as const) expect(lost(change)).toEqual([]);
+});
+
+test("under a grant, overwriting files with as many line ends asks, and rewriting their text does not", async () => {
+  const bench: Bench = await createBench();
+  const end = async (command: string) => {
+    const turn = await bench.startTurn(given);
+    await bench.run(turn, command);
+    await bench.end(turn);
+    return bench.shown.at(-1)?.items[0];
+  };
+  try {
+    await end("for i in 1 2 3 4 5 6; do seq 200 > $i.txt; done");
+    await bench.click("approve");
+    await end("echo x >> 1.txt");
+    await bench.click("allow", ann);
+    expect(await end("for f in *.txt; do seq 300 499 > $f; done")).toMatchObject({ state: "approved" });
+    expect(await end("for f in *.txt; do head -c 800 /dev/zero | tr '\\0' '\\n' > $f; done")).toMatchObject({
+      state: "open",
+      changes: { summary: expect.stringMatching(/deletes or empties more than half of the folder/) },
+    });
+  } finally {
+    await bench.close();
+  }
+}, 30_000);
+
 test("under a grant, emptying files in steps counts as emptying them at once", async () => {
   const bench: Bench = await createBench();
   const end = async (command: string) => {
@@ -158,8 +190,8 @@ test("under a grant, emptying files in steps counts as emptying them at once", a
     await bench.click("approve");
     await end("echo x >> 1.txt");
     await bench.click("allow", ann);
-    for (const keep of ["n/2", "n/4"]) expect(await end(shorten(keep))).toMatchObject({ state: "approved" });
-    expect(await end(shorten("n/2"))).toMatchObject({
+    expect(await end(shorten("n*2/3"))).toMatchObject({ state: "approved" });
+    expect(await end(shorten("n*2/3"))).toMatchObject({
       state: "open",
       changes: { summary: expect.stringMatching(/deletes or empties more than half of the folder/) },
     });
