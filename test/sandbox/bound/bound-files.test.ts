@@ -121,7 +121,12 @@ test.each<[string, string, Files, Files]>([
   ["data beside a program", "python x.py", { "x.py": "print(1)\n" }, { "notes.md": "2", "a.csv": "1" }],
   ["anything beside a request", "curl -s https://x.example/a.json", { "b.txt": "1" }, { "b.txt": "2", "c.sh": evil }],
   ["files beside a push", "git push origin main", { ".git/config": "" }, { "README.md": "2", "src/a.ts": "1" }],
-  ["git's index and objects", "git push", { ".git/config": "" }, { ".git/index": "2", ".git/objects/ab/0123456789abcdef0123456789abcdef012345": "1" }],
+  [
+    "git's index and objects",
+    "git push",
+    { ".git/config": "" },
+    { ".git/index": "2", ".git/objects/ab/0123456789abcdef0123456789abcdef012345": "1" },
+  ],
 ])("a change of %s asks nobody again", async (_what, command, files, change) => {
   expect(await changed(command, files, change)).toBeUndefined();
 });
