@@ -10,6 +10,9 @@ const projectsInOrder = ["apart", "shared"];
 /** Too long for every run: `npm run chaos` runs it, with more seeds. */
 const chaosOnly = ["test/e2e/draft-kills/random.test.ts"];
 
+/** `npm run oracle` runs it. The shorter hostile commands are in every run. */
+const oracleOnly = process.env.ORACLE_COMMANDS === undefined ? ["test/e2e/oracle/**"] : [];
+
 /** Each has a process of its own: it changes what the others of a process would see, or fails in one with others. */
 const apart = ["test/memory/embeddings.test.ts", "test/proxy/clients.test.ts"];
 
@@ -47,7 +50,7 @@ export default defineConfig({
         extends: true,
         test: {
           ...{ name: "shared", include: ["test/**/*.test.ts"] },
-          exclude: [...apart, ...(process.env.CHAOS_SEEDS === undefined ? chaosOnly : [])],
+          exclude: [...apart, ...oracleOnly, ...(process.env.CHAOS_SEEDS === undefined ? chaosOnly : [])],
           ...inOneWorker,
         },
       },
