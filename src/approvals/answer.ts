@@ -92,6 +92,10 @@ async function answerRows(
     return await answerBudget(context, cardId, answerable, click);
   const unseen = answerable.find(({ body }) => body.changes?.unseen !== undefined);
   if (unseen !== undefined && approves.has(click.choice)) return refused(unseen.body.facts?.at(-1) ?? unknownCard);
+  // The dashboard and the command line show all of it.
+  const isInChat = !click.isOperator && click.platform === undefined;
+  const isUndelivered = answerable.some(({ body }) => body.changes?.isUndelivered === true);
+  if (isInChat && isUndelivered && approves.has(click.choice)) return refused(undelivered);
   switch (click.choice) {
     case "approve":
       return await approve(context, cardId, answerable, click);
@@ -118,6 +122,8 @@ async function answerRows(
   }
 }
 
+const undelivered =
+  "Not all of the diff could be sent here, so nobody can approve it here. Use Show diff again, the dashboard, or `remora approvals`.";
 const approves: ReadonlySet<string> = new Set(["approve", "allow", "part", "edit"]);
 
 async function rowsNow({ ledger }: ApprovalsContext, rows: ApprovalRow[]): Promise<ApprovalRow[]> {

@@ -1,4 +1,5 @@
 /** Handles what people can do with changes besides deciding: read all of them, undo, run again. */
+import { messageOf } from "../lib/errors.ts";
 import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
 import { accepted, alreadySettledText, notYoursText, refused } from "./answer-text.ts";
 import { type ApprovalRow, rowChoices } from "./card.ts";
@@ -35,7 +36,8 @@ export async function actOnChanges(context: ApprovalsContext, row: ApprovalRow, 
   if (choice === "diff") {
     const whole = await wholeText(context, row);
     if (whole.type === "gone") return refused(whole.why);
-    return { ...accepted(whole.title), file: { name: "changes.diff", text: whole.text } };
+    const delivered = (isWhole: boolean) => noteDelivery(context, row, isWhole);
+    return { ...accepted(whole.title), file: { name: "changes.diff", text: whole.text, delivered } };
   }
   if (!mayTakeBack(context, row.body, by, isOperator)) {
     // Also those who have approved can take it back.
@@ -43,4 +45,16 @@ export async function actOnChanges(context: ApprovalsContext, row: ApprovalRow, 
     return refused(await notYoursText(context, [anyone], click));
   }
   return choice === "undo" ? await changes.undo(row.body, row.id, by) : await changes.runAgain(row.body, row.id, by);
+}
+
+/** Never rejects, because the person has their answer already. */
+async function noteDelivery({ ledger, log }: ApprovalsContext, { id }: ApprovalRow, isWhole: boolean): Promise<void> {
+  const noted = ledger.transition("approval", id, ["open"], "open", (body) =>
+    body.changes === undefined || (body.changes.isUndelivered ?? false) === !isWhole
+      ? undefined
+      : { ...body, changes: { ...body.changes, isUndelivered: !isWhole } },
+  );
+  await noted.catch((thrown: unknown) => {
+    log.warn({ approvalId: id, error: messageOf(thrown) }, "could not note whether a diff was delivered");
+  });
 }

@@ -98,6 +98,8 @@ export interface ChangesRecord {
   mayRunAgain?: boolean;
   /** Why not everything can be shown, as a sentence. Such changes can't be approved. */
   unseen?: string;
+  /** The service did not take all of the diff when somebody last asked for it, so no click there approves it. */
+  isUndelivered?: boolean;
 }
 
 /** What people read before they approve changes: what ran, and the complete diff. Not yet escaped. */

@@ -126,7 +126,14 @@ export interface AnswerReceipt {
   accepted: boolean;
   text: string;
   /** The full diff. If the platform supports it, only the person who clicked sees the diff. */
-  file?: { name: string; text: string };
+  file?: ReceiptFile;
+}
+
+export interface ReceiptFile {
+  name: string;
+  text: string;
+  /** To be called when the person has all of it, or can't have all of it. What nobody can read nobody may approve. */
+  delivered?(isWhole: boolean): Promise<void>;
 }
 
 /** Tells the author why a message is not answered: privately if the platform supports it, otherwise as a reply. */
@@ -157,7 +164,7 @@ export interface CommandReceipt {
   text: string;
   isPrivate: boolean;
   /** Standard Markdown that is too long for a message. */
-  file?: { name: string; text: string };
+  file?: ReceiptFile;
 }
 
 export interface ReplyTarget {

@@ -139,23 +139,47 @@ describe("what can't be shown whole", () => {
     ["bytes that are too long once they can be read", { text: "\u202e".repeat(1_250_000) }, /It has 9\.5 MiB\./],
   ] as const;
 
-  test.each(cases)("has no button that approves, and no forged click does: %s", async (_what, whole, why) => {
+  test.each(cases)(
+    "what can't be shown whole has no button that approves, and no forged click does: %s",
+    async (_what, whole, why) => {
+      const desk = openDesk();
+      const { approvalId, card, state } = await desk.ask("t1", { whole, grant });
+      expect(card.items[0]).toMatchObject({ choices: ["deny", "diff"], facts: [expect.stringMatching(why)] });
+      expect(card.items[0]?.facts?.[0]).toMatch(/^This can't be approved, .* smaller steps/);
+      for (const choice of ["approve", "allow", "part", "edit"] as const) {
+        const receipt = await desk.press(approvalId, choice, ann, { parts: [0] });
+        expect(receipt).toMatchObject({ accepted: false, text: expect.stringMatching(/can't be|can't choose/) });
+      }
+      expect(await desk.approvals.decide({ cardOrApprovalId: approvalId, choice: "approve" })).toMatchObject({
+        accepted: false,
+      });
+      expect([state, await desk.stateOf(approvalId)]).toEqual(["open", "open"]);
+      expect((await desk.press(approvalId, "deny")).accepted).toBe(true);
+    },
+  );
+
+  test("a diff that the service did not take whole can't be approved in the chat until it is sent", async () => {
     const desk = openDesk();
-    const { approvalId, card, state } = await desk.ask("t1", { whole, grant });
-    expect(card.items[0]).toMatchObject({ choices: ["deny", "diff"], facts: [expect.stringMatching(why)] });
-    expect(card.items[0]?.facts?.[0]).toMatch(/^This can't be approved, .* smaller steps/);
-    for (const choice of ["approve", "allow", "part", "edit"] as const) {
-      const receipt = await desk.press(approvalId, choice, ann, { parts: [0] });
-      expect(receipt).toMatchObject({ accepted: false, text: expect.stringMatching(/can't be|can't choose/) });
-    }
-    expect(await desk.approvals.decide({ cardOrApprovalId: approvalId, choice: "approve" })).toMatchObject({
-      accepted: false,
+    const { diff: _tooLong, ...long } = shownWith();
+    const { approvalId } = await desk.ask("t1", {
+      changes: changesWith({ shown: long }),
+      whole: { text: "+a" },
+      grant,
     });
-    expect([state, await desk.stateOf(approvalId)]).toEqual(["open", "open"]);
-    expect((await desk.press(approvalId, "deny")).accepted).toBe(true);
+    const shown = await desk.press(approvalId, "diff");
+    await shown.file?.delivered?.(false);
+    for (const choice of ["approve", "allow"] as const) {
+      expect(await desk.press(approvalId, choice)).toMatchObject({
+        accepted: false,
+        text: expect.stringMatching(/^Not all of the diff could be sent here/),
+      });
+    }
+    expect(await desk.stateOf(approvalId)).toBe("open");
+    await shown.file?.delivered?.(true);
+    expect((await desk.press(approvalId, "approve")).accepted).toBe(true);
   });
 
-  test("is not covered by a permission that was given before", async () => {
+  test("what can't be shown whole is not covered by a permission that was given before", async () => {
     const desk = openDesk();
     const first = await desk.ask("t1", { grant });
     await desk.press(first.approvalId, "allow");
@@ -169,7 +193,7 @@ describe("what can't be shown whole", () => {
     expect((await desk.ask("t3", large)).state).toBe("open");
   });
 
-  test("is said of what stands behind a long run of blanks, and not of columns", async () => {
+  test("a card of changes warns of what stands behind a long run of blanks, and not of columns", async () => {
     const desk = openDesk();
     const said = "A line has a long run of blanks. Read it to the end.";
     const factsOf = async (turnId: string, text: string) => {
@@ -431,7 +455,7 @@ describe("a grant", () => {
     expect(asked).toEqual([[], ["a"], ["a", "b"], []]);
   });
 
-  test("of an earlier version covers nothing", async () => {
+  test("a grant for changes of an earlier version covers nothing", async () => {
     const desk = openDesk();
     for (const kind of ["keep changes with deletions", "keep changes without deletions"]) {
       const old = await desk.ask(kind, { grant: { rules: rulesOf(kind) } });

@@ -351,7 +351,7 @@ describe("keys and tokens", () => {
     ]);
   });
 
-  test("of the wrong type are not shown either", () => {
+  test("keys and tokens of the wrong type are not shown in errors either", () => {
     const text = formatProblems(
       problemsIn("models: { openai: { apiKey: [SECRET] }, anthropic: [{ apiKey: SECRET }] }\n"),
     );
@@ -393,7 +393,7 @@ describe("REMORA_MODEL", () => {
     expect(settingsOf("", { REMORA_MODEL: value }).preferredModel).toBe(meant);
   });
 
-  test("and addresses lose the blanks and quotes around them", () => {
+  test("REMORA_MODEL and addresses lose the blanks and quotes around them", () => {
     const { models } = settingsOf("models: { anthropic: { baseUrl: ' http://a.example ' } }\n", {
       ...{ OPENAI_BASE_URL: "http://b.example/v1 ", OLLAMA_HOST: '"http://c.example"' },
     }).config;
@@ -481,7 +481,7 @@ describe("folders for tools", () => {
     expect(byVariable).toMatchObject([{ place: "REMORA_SKILLS" }]);
   });
 
-  test("are recognised through any chain of links, dots and case of names that do not exist yet", () => {
+  test("folders of skills are recognised through any chain of links, dots and case of names that do not exist yet", () => {
     const { at, problems } = installation();
     const step = fc.constantFrom("", ".", "../home", "site/..", "link/../..", "workspace/skills/mine/../../..");
     const inside = fc.constantFrom(

@@ -253,7 +253,9 @@ async function staleOf(before: StoredFiles, folders: MergedFolders, { entries }:
   const { rest = {} } = before;
   const now = await stampsOf(folders, entries, (path) => rest[path] !== undefined);
   const changed = Object.keys(rest).filter((path) => now[path] !== rest[path]);
-  return [...changed, ...[...entries.keys()].filter((path) => !isHeld(before, path))];
+  // A pipe or socket is neither kept nor hidden.
+  const appeared = [...entries].filter(([path, { type }]) => type !== "special" && !isHeld(before, path));
+  return [...changed, ...appeared.map(([path]) => path)];
 }
 
 /** A folder's own times change with what is in it, which is looked at anyway. */

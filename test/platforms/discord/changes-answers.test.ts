@@ -1,6 +1,6 @@
 /** Cards about changes to a folder: choosing files, and looking at the whole diff. */
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { fileForm } from "../../../src/platforms/discord/interactions/file-form.ts";
 import { readModal } from "../../doubles/discord/modal-form.ts";
 import type { InteractionHandle } from "../../doubles/discord/people-interactions.ts";
@@ -148,7 +148,8 @@ describe("Show diff", () => {
 
   test("shows text where no file may be attached, as much as fits, and counts the rest", async () => {
     await reply.ask(cardOf());
-    agent.receipt = { accepted: true, text: "The whole diff.", file: { name: "website.diff", text } };
+    const delivered = vi.fn(async () => {});
+    agent.receipt = { accepted: true, text: "The whole diff.", file: { name: "website.diff", text, delivered } };
     discord.fail(
       { route: "webhooks.edit", times: 1 },
       { type: "answer", status: 403, body: { message: "Missing Permissions", code: 50013 } },
@@ -156,6 +157,7 @@ describe("Show diff", () => {
     const click = discord.ann.click(card(), "Show diff");
     await ended(click);
     const last = await discord.until(() => click.replies().find(({ content }) => content.includes("don't fit here")));
+    expect(delivered.mock.calls).toEqual([[false]]);
     const replies = click.replies();
     expect(replies.every(({ isEphemeral }) => isEphemeral)).toBe(true);
     expect(replies.length).toBeLessThanOrEqual(3);
@@ -167,9 +169,11 @@ describe("Show diff", () => {
   test("attaches the beginning of what is too big for Discord, in whole lines, and says so", async () => {
     await reply.ask(cardOf());
     const line = `+${"x".repeat(1_000)}\n`;
-    agent.receipt = { accepted: true, text: "Here.", file: { name: "big.diff", text: line.repeat(11_000) } };
+    const delivered = vi.fn(async () => {});
+    agent.receipt = { accepted: true, text: "Here.", file: { name: "big.diff", text: line.repeat(11_000), delivered } };
     const shown = await ended(discord.ann.click(card(), "Show diff"));
     expect(rendered(shown).text).toContain("only its beginning is attached");
+    await vi.waitFor(() => expect(delivered.mock.calls).toEqual([[false]]));
     const [file] = shown.files;
     expect(file?.bytes.length).toBeLessThanOrEqual(10 * 1024 * 1024);
     expect((file?.bytes.length ?? 0) % line.length).toBe(0);

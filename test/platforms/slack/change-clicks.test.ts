@@ -1,5 +1,5 @@
 /** What is clicked on cards about changes: Choose files…, Show diff, Undo, Do it again. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { CardItem, ShownChanges } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import { createPosts } from "../../conformance/platform-world.ts";
@@ -266,9 +266,14 @@ describe("Show diff", () => {
   test("a person whom no file reaches sees what a modal holds, and why there is no more", async () => {
     await ask();
     world.slack.failNext("conversations.open", { type: "error", error: "user_disabled" });
-    agent.receipt = { accepted: true, text: "", file: { name: "website.diff", text: "+a line\n".repeat(50_000) } };
+    const delivered = vi.fn(async () => {});
+    agent.receipt = {
+      ...{ accepted: true, text: "" },
+      file: { name: "website.diff", text: "+a line\n".repeat(50_000), delivered },
+    };
     await click("Show diff").acknowledged();
     const shown = await diffShown();
+    expect(delivered.mock.calls).toEqual([[false]]);
     expect(shown).toContain("I couldn't send it to you as a file");
     expect(shown).toContain("user_disabled");
     expect(shown.length).toBeGreaterThan(100_000);

@@ -157,3 +157,12 @@ test("a call that moves or removes a folder in which something newer appeared ke
     await rm(join(bench.folder(), "d"), { recursive: true });
   }
 });
+
+test("an approved call can remove a folder with a pipe that was there before", async () => {
+  await mkdir(join(bench.folder(), "run"));
+  execFileSync("mkfifo", [join(bench.folder(), "run/queue")]);
+  const bound = await approved("sh deploy.sh");
+  const turn = await bench.startTurn();
+  expect((await bench.run(turn, "rm -r run", { bound })).text).not.toContain("None of this call's changes");
+  expect((await bench.run(turn, "ls")).text).toBe("deploy.sh");
+});

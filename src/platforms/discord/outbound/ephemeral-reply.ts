@@ -65,9 +65,15 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
     const { attachment, note } = attachmentFor(file, interaction.attachment_size_limit);
     try {
       await send(interaction, { ...receipt, text: text + note }, [attachment]);
+      await file.delivered?.(note === "");
     } catch (thrown) {
-      if (!isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm")) throw thrown;
-      await send(interaction, { ...receipt, text: `${text}\n\n${attachmentText(file)}` });
+      if (!isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm")) {
+        await file.delivered?.(false);
+        throw thrown;
+      }
+      const { shown, isWhole } = attachmentText(file);
+      await file.delivered?.(isWhole);
+      await send(interaction, { ...receipt, text: `${text}\n\n${shown}` });
     }
   }
 

@@ -1,12 +1,10 @@
 /** The file of a receipt, such as a complete diff: an attachment, or text where files are not allowed. */
 import type { RawFile } from "discord.js";
 import { formatNumber } from "../../../lib/text/format-number.ts";
-import type { AnswerReceipt } from "../../../ports/message.ts";
+import type { ReceiptFile } from "../../../ports/message.ts";
 import { maxAttachmentBytes, maxMessageLength } from "../limits.ts";
 import { codeBlock, cutAt, withoutFences } from "./plain-text.ts";
 import { maxAnswerMessages } from "./render.ts";
-
-type ReceiptFile = NonNullable<AnswerReceipt["file"]>;
 
 /** Attaches as much as fits. `note` is Markdown that says what is missing. `maxBytes` is the channel's limit. */
 export function attachmentFor(
@@ -25,12 +23,12 @@ export function attachmentFor(
 /** Leaves room for the receipt's own text, the fences around each part, and the note. */
 const maxShown = maxMessageLength * (maxAnswerMessages - 1) - 200;
 
-export function attachmentText({ text }: ReceiptFile): string {
+export function attachmentText({ text }: ReceiptFile): { shown: string; isWhole: boolean } {
   const whole = withoutFences(text);
-  const shown = whole.slice(0, cutAt(whole, maxShown));
-  const missing = whole.length - shown.length;
+  const beginning = whole.slice(0, cutAt(whole, maxShown));
+  const missing = whole.length - beginning.length;
   const note = `\n⚠️ ${formatNumber(missing)} more characters don't fit here, and I can't attach files.`;
-  return codeBlock(shown, "diff") + (missing === 0 ? "" : note);
+  return { shown: codeBlock(beginning, "diff") + (missing === 0 ? "" : note), isWhole: missing === 0 };
 }
 
 function megabytes(bytes: number): string {

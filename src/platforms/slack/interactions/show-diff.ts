@@ -55,7 +55,8 @@ export function createShowDiff({ api, ephemeral, log }: Handling): (request: Dif
       return;
     }
     const whole = diffModal({ ...receipt, file });
-    if (viewId !== undefined && whole !== undefined && (await update(viewId, whole))) return;
+    if (viewId !== undefined && whole !== undefined && (await update(viewId, whole)))
+      return await file.delivered?.(true);
     const note = await sendFile(recipient, file);
     const isShown = viewId !== undefined && (await update(viewId, beginningModal(note, file.text)));
     if (!isShown) await ephemeral.plain(recipient, note);
