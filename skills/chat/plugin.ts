@@ -77,13 +77,18 @@ async function search(input: JsonObject, chat: PluginChat): Promise<PluginResult
   const [after, before] = [timeIn(input.after), timeIn(input.before)];
   if (Number.isNaN(after) || Number.isNaN(before))
     return failure("Write after and before as a date or time, such as 2026-11-01 or 2026-11-01T14:00Z.");
-  const found = await chat.search({
+  const { lines, closed } = await chat.search({
     ...{ text: textIn(input.query), limit: typeof input.limit === "number" ? input.limit : usualResults },
     ...{ ...optional("channel", input.channel), ...optional("author", input.author) },
     ...{ ...(after === undefined ? {} : { after }), ...(before === undefined ? {} : { before }) },
   });
-  if (found.length === 0) return "No message that this person can see matches. Other words may find more.";
-  return found.map(foundText).join("\n");
+  const found =
+    lines.length === 0
+      ? "No message that this person can see matches. Other words may find more."
+      : lines.map(foundText).join("\n");
+  if (closed === 0) return found;
+  const left = closed === 1 ? "One channel was" : `${closed} channels were`;
+  return `${found}\n\n(${left} not searched, because not everybody in this conversation can read them. In a direct message, I search them too. Say so if it matters.)`;
 }
 
 function foundText({ author, channel, at, link, text }: FoundLine): string {

@@ -144,7 +144,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const tools = closing.add(await buildTools(options, state, { ...late, sandbox, skills, isOwner }));
   const parts = closing.add(
     buildConversations(options, state, {
-      ...{ ...late, memory, sandbox, skills, models, tools, deliveries, personNow, mayRepeat },
+      ...{ ...late, memory, sandbox, skills, models, tools, deliveries, personNow, mayRepeat, access },
       searchChat: search,
       platform: (name) => platforms.byName.get(name),
       serves: platforms.serves,

@@ -71,8 +71,11 @@ export type FetchedChatFile = Pick<Attachment, "name" | "mimeType" | "bytes" | "
 /** Bound to the call's conversation and requester. `channel` (id or `#name`) must be visible to the requester. */
 export interface PluginChat {
   history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
-  /** Finds what people said in channels that the requester can see, best first, with the address of each message. */
-  search(query: ChatQuery & { channel?: string }): Promise<FoundLine[]>;
+  /**
+   * Finds what people said in channels that the requester and all readers of the answer can see, best first, with the address
+   * of each message. `closed` counts the channels that only the requester can see; they were not searched.
+   */
+  search(query: ChatQuery & { channel?: string }): Promise<{ lines: FoundLine[]; closed: number }>;
   /** Saves a file of a message below `inbox/` in the working folder. Absent for plugins in processes of their own. */
   fetchFile?(file: { channel?: string; messageId: string; name: string }): Promise<FetchedChatFile>;
   post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;
