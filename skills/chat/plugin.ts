@@ -37,6 +37,7 @@ async function execute(tool: string, input: JsonObject, context: PluginContext):
   } catch (thrown) {
     const problem = tool === "chat_upload" ? explainFileProblem(thrown, textIn(input.path)) : undefined;
     // Return a refusal as an answer; throw a transient failure so that the queue retries the call.
+    if (thrown instanceof RemoraError && thrown.code === "platform.closed-here") return thrown.plain;
     if (thrown instanceof RemoraError && !thrown.isRetryable) return failure(thrown.message);
     if (problem !== undefined) return failure(problem);
     throw thrown;
@@ -87,8 +88,8 @@ async function search(input: JsonObject, chat: PluginChat): Promise<PluginResult
       ? "No message that this person can see matches. Other words may find more."
       : lines.map(foundText).join("\n");
   if (closed === 0) return found;
-  const left = closed === 1 ? "One channel was" : `${closed} channels were`;
-  return `${found}\n\n(${left} not searched, because not everybody in this conversation can read them. In a direct message, I search them too. Say so if it matters.)`;
+  const [left, them] = closed === 1 ? ["One channel was", "it"] : [`${closed} channels were`, "them"];
+  return `${found}\n\n(${left} not searched, because not everybody in this conversation can read ${them}. In a direct message, I search ${them} too. Say so if it matters.)`;
 }
 
 function foundText({ author, channel, at, link, text }: FoundLine): string {
