@@ -24,9 +24,15 @@ const request = z.looseObject({
 });
 type Block = z.infer<typeof block>;
 
-/** `otherAnswer` can answer a request itself. It resolves to undefined for the requests that the model answers as above. */
+export interface PlannedCall {
+  id: string;
+  tool: string;
+  json: string;
+}
+
+/** `otherAnswer` answers a request with text or the calls of one step; undefined: the model answers as above. */
 export async function startCallingModel(
-  otherAnswer: (sent: string) => Promise<string | undefined> = async () => undefined,
+  otherAnswer: (sent: string) => Promise<string | readonly PlannedCall[] | undefined> = async () => undefined,
   { obeys = "asker" }: { obeys?: "asker" | "everybody" } = {},
 ): Promise<CallingModel> {
   const requests: string[] = [];
@@ -85,10 +91,11 @@ function answer(response: ServerResponse, { messages }: z.infer<typeof request>,
   stream.end("end_turn");
 }
 
-function answerWith(response: ServerResponse, text: string): void {
+function answerWith(response: ServerResponse, answer: string | readonly PlannedCall[]): void {
   const stream = startStream(response);
-  stream.text(text);
-  stream.end("end_turn");
+  if (typeof answer === "string") stream.text(answer);
+  else for (const { id, tool, json } of answer) stream.call(tool, json, id);
+  stream.end(typeof answer === "string" ? "end_turn" : "tool_use");
 }
 
 function isResult({ type }: Block): boolean {
@@ -122,10 +129,10 @@ function startStream(response: ServerResponse) {
         pieces.map((piece) => ({ type: "text_delta", text: piece })),
       );
     },
-    call(name: string, json: string) {
+    call(name: string, json: string, id = `toolu_${Math.random().toString(36).slice(2)}`) {
       const halves = [json.slice(0, 4), json.slice(4)];
       inBlock(
-        { type: "tool_use", id: `toolu_${Math.random().toString(36).slice(2)}`, name, input: {} },
+        { type: "tool_use", id, name, input: {} },
         halves.map((partial_json) => ({ type: "input_json_delta", partial_json })),
       );
     },
