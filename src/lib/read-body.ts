@@ -4,9 +4,8 @@
  * quick body is refused. A body that is here already, as most are, needs no place.
  */
 import type { IncomingMessage } from "node:http";
-import { setImmediate } from "node:timers/promises";
 import type { Context } from "hono";
-import { createEvictingPool, type EvictingPool } from "./evicting-pool.ts";
+import { createEvictingPool, type EvictingPool, type PoolMember } from "./evicting-pool.ts";
 import { formatBytes } from "./text/format-bytes.ts";
 
 /** Resolves to the bytes as they came. After a refusal, the connection closes with the answer. */
@@ -38,8 +37,6 @@ export function createReadBody(options: ReadBodyOptions): ReadBody {
 
   return async (context, maxBodyBytes) => {
     const { incoming } = context.env as { incoming: IncomingMessage };
-    // Until then, what has come with the head is not parsed to its end.
-    await setImmediate();
     const isTooLong = Number(incoming.headers["content-length"] ?? 0) > maxBodyBytes;
     const limits = { pool, owner: ownerOf(context), maxMs, maxBytes: maxBodyBytes };
     const read = isTooLong ? tooLarge(maxBodyBytes) : await collect(incoming, limits);
@@ -64,9 +61,11 @@ function collect(
     // One buffer, because a body in pieces of one byte would take a hundred times its size.
     let buffer = Buffer.alloc(0);
     let length = 0;
+    let member: PoolMember | undefined;
 
     function end(result: Buffer | BodyRefusal): void {
       clearTimeout(timer);
+      clearImmediate(entering);
       member?.leave();
       incoming.off("data", take).off("end", finish).off("close", breakOff).pause();
       buffer = Buffer.alloc(0);
@@ -94,7 +93,11 @@ function collect(
 
     const timer = setTimeout(() => end({ status: 408, reason: `it took more than ${maxMs / 1000} s` }), maxMs);
     const evict = () => end({ status: 503, reason: "too many unfinished requests" });
-    const member = incoming.complete ? undefined : pool.enter(owner, evict);
+    // What has come with the head is read by then.
+    const entering = setImmediate(() => {
+      member = pool.enter(owner, evict);
+      member.grow(buffer.length);
+    });
     incoming.on("data", take).on("end", finish).on("close", breakOff);
   });
 }
