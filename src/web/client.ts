@@ -63,6 +63,12 @@ export function addressKey(address: string | undefined): string {
   return `${groups.slice(0, 4).join(":")}::/64`;
 }
 
+/** What one customer of a provider often has: a /24 of IPv4, a /48 of IPv6. */
+export function addressBlock(address: string | undefined): string {
+  const key = addressKey(plainAddress(address));
+  return isIPv4(key) ? key.replace(/\d+$/, "0/24") : key.split(":").slice(0, 3).join(":");
+}
+
 function peerOf(context: Context): string | undefined {
   const { incoming } = (context.env ?? {}) as { incoming?: IncomingMessage };
   return incoming?.socket.remoteAddress;

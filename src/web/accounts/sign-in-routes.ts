@@ -8,11 +8,11 @@
  *   POST /sign-out, /sign-out/everywhere   need the session, like every other action
  */
 import type { Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import type { ReadBody } from "../../lib/read-body.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { identityOf } from "../../ports/visitor.ts";
@@ -34,6 +34,7 @@ export interface SignInOptions {
   audit: Audit;
   log: Log;
   placeOf(context: Context): Place;
+  readBody: ReadBody;
   cookiesOf(context: Context): Cookies;
   now?: () => number;
 }
@@ -57,7 +58,7 @@ const otherSite = "This form was sent by another page. Sign in here.";
 const staleFlow = "This attempt to sign in is too old, was used already, or began in another browser. Try again.";
 
 export function mountSignIn(app: Hono, options: SignInOptions): void {
-  const { accounts, ledger, audit, log, placeOf, cookiesOf, now = Date.now } = options;
+  const { accounts, ledger, audit, log, placeOf, readBody, cookiesOf, now = Date.now } = options;
   const attempts = createAttempts(now);
   let checks = 0;
 
@@ -86,12 +87,13 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
 
   app.get("/sign-in", (context) => show(context, safePath(context.req.query("to"))));
 
-  const limit = bodyLimit({
-    maxSize: maxFormBytes,
-    onError: (context) => show(context, safePath(undefined), wrong, 400),
-  });
-  app.post("/sign-in/password", limit, async (context) => {
-    const parsed = form.safeParse(await context.req.parseBody().catch(() => undefined));
+  app.post("/sign-in/password", async (context) => {
+    const body = await readBody(context, maxFormBytes);
+    if (!Buffer.isBuffer(body)) {
+      const isTooLarge = body.status === 413;
+      return await show(context, safePath(undefined), isTooLarge ? wrong : tooMany(0), isTooLarge ? 400 : 429);
+    }
+    const parsed = form.safeParse(Object.fromEntries(new URLSearchParams(body.toString())));
     const to = safePath(parsed.data?.to);
     const place = placeOf(context);
     if (place.type === "refused" || context.req.header("origin") !== place.origin)
