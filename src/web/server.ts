@@ -45,8 +45,8 @@ export interface WebServer {
   close(): Promise<void>;
 }
 
-/** No token is needed for these paths, because supervisors have none. */
-const openPaths = ["/healthz", "/readyz", "/metrics"];
+/** At this machine, these paths need no token, because supervisors have none. */
+const openPaths = ["/readyz", "/metrics"];
 /** The handlers of these paths check signatures. */
 const signedPaths = ["/slack/events"];
 const closeGraceMs = 500;
@@ -88,7 +88,8 @@ export function createWebServer(options: WebServerOptions): WebServer {
     cookiesOf: (context) => cookiesFor(placeOf(context).client.isHttps, port),
     async start() {
       port = await listen(server, options);
-      return { url: `http://${options.host}:${port}`, port };
+      // The only names that the guard knows.
+      return { url: `http://${options.host === "::1" ? "[::1]" : "127.0.0.1"}:${port}`, port };
     },
     async close() {
       if (!server.listening) return;

@@ -1,6 +1,9 @@
-/** Strangers and too many open pages must not affect health checks or people. */
+/** Strangers and too many open pages must not affect health checks or people, even if the server listens on all addresses. */
+import { writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { connect, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -13,7 +16,10 @@ let remora: RunningRemora;
 let slack: SlackDouble;
 
 async function start(): Promise<void> {
+  const config = join(home.data, "..", "remora.yaml");
+  await writeFile(config, JSON.stringify({ web: { host: "0.0.0.0" } }));
   remora = await startRemora(home, {
+    REMORA_CONFIG: config,
     SLACK_BOT_TOKEN: slack.botToken,
     SLACK_SIGNING_SECRET: slack.signingSecret,
     SLACK_API_URL: slack.apiUrl,
@@ -138,4 +144,36 @@ test("event streams are limited, health checks still answer, and a closed stream
   const last = new AbortController();
   await expect.poll(() => open(last), { timeout: 10_000 }).toBe(200);
   last.abort();
+});
+
+test("a request from elsewhere is from elsewhere, whatever Host it names: no metrics, no readiness, no token, no sign-in", async () => {
+  const { port } = new URL(remora.url);
+  const elsewhere = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+  const own = elsewhere.filter(({ internal, scopeid }) => !internal && !scopeid).map(({ address }) => address);
+  expect(own).not.toEqual([]);
+  const ask = (address: string, path: string, method = "GET", headers: Record<string, string> = {}) =>
+    new Promise<{ status: number; text: string; cookies: string[] }>((resolve, reject) => {
+      const sent = request({ host: address, port, path, method, headers: { host: `127.0.0.1:${port}`, ...headers } });
+      sent.on("response", async (answer) => {
+        const text = Buffer.concat(await answer.toArray()).toString();
+        resolve({ status: answer.statusCode ?? 0, text, cookies: answer.headers["set-cookie"] ?? [] });
+      });
+      sent.on("error", reject);
+      sent.end();
+    });
+  const bearer = { authorization: `Bearer ${remora.token}` };
+  for (const address of own.filter((one) => one.includes(".")))
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `${address}:${port}`]) {
+      for (const path of ["/metrics", "/readyz", `/?token=${remora.token}`, "/sign-in", "/local/api/state"])
+        expect(await ask(address, path, "GET", { host, ...bearer }), `${host}${path}`).toMatchObject({
+          ...{ status: 403, cookies: [], text: expect.not.stringContaining("ready") },
+        });
+      expect(await ask(address, "/healthz", "GET", { host })).toMatchObject({ status: 200, text: "ok\n" });
+      expect((await ask(address, "/sign-in/password", "POST", { host, origin: `http://${host}` })).status).toBe(403);
+    }
+  for (const address of ["127.0.0.1", "127.9.8.7"])
+    for (const path of ["/metrics", "/readyz", "/local/api/state"])
+      expect((await ask(address, path, "GET", bearer)).status, address + path).toBe(200);
+  expect((await ask("127.0.0.1", "/metrics", "GET", { ...bearer, host: "evil.example" })).status).toBe(403);
+  expect((await ask("127.0.0.1", "/metrics", "GET", { "x-client-ip": "203.0.113.9" })).status).toBe(403);
 });
