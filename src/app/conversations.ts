@@ -16,7 +16,7 @@ import { logContext } from "../lib/log-context.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
 import { createFileInspector } from "../plugin-sdk/documents/file-inspector.ts";
-import type { MayRepeat } from "../ports/access.ts";
+import type { BarredBecause, MayRepeat } from "../ports/access.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
@@ -78,6 +78,7 @@ export interface ConversationLinks {
   services: ToolsParts["services"];
   personNow: PersonNow;
   mayRepeat: MayRepeat;
+  barredBecause: BarredBecause;
   /** Aborts when the grace period of a stop is over. */
   overdue: AbortSignal;
 }
@@ -103,7 +104,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const approvals = openApprovals(options, state, links);
   links.approvals.set(approvals);
   const questions = createQuestions({
-    ...{ ledger, bus, redact, log },
+    ...{ ledger, bus, redact, log, barredBecause: links.barredBecause },
     show: async (card) => (await deliveries.current(card.target)).question(card),
   });
   const schedules = createSchedules({
@@ -204,7 +205,7 @@ function openApprovals(
   };
   live.onApplied(() => Object.assign(policy, approvalPolicy(settings)));
   return createApprovals({
-    ...{ ledger, events, audit, gate, policy, mask, log },
+    ...{ ledger, events, audit, gate, policy, mask, log, barredBecause: links.barredBecause },
     changes: drafts,
     files: drafts,
     repeats: {
