@@ -16,7 +16,7 @@ import { logContext } from "../lib/log-context.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
 import { createFileInspector } from "../plugin-sdk/documents/file-inspector.ts";
-import type { Access, MayRepeat } from "../ports/access.ts";
+import type { Access, BarredBecause, MayRepeat } from "../ports/access.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { ChatSearch } from "../ports/chat-services.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
@@ -80,6 +80,7 @@ export interface ConversationLinks {
   personNow: PersonNow;
   mayRepeat: MayRepeat;
   access: Access;
+  barredBecause: BarredBecause;
   /** Aborts when the grace period of a stop is over. */
   overdue: AbortSignal;
 }
@@ -105,7 +106,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const approvals = openApprovals(options, state, links);
   links.approvals.set(approvals);
   const questions = createQuestions({
-    ...{ ledger, bus, redact, log },
+    ...{ ledger, bus, redact, log, barredBecause: links.barredBecause },
     show: async (card) => (await deliveries.current(card.target)).question(card),
   });
   const schedules = createSchedules({
@@ -211,7 +212,7 @@ function openApprovals(
   };
   live.onApplied(() => Object.assign(policy, approvalPolicy(settings)));
   return createApprovals({
-    ...{ ledger, events, audit, gate, policy, mask, log },
+    ...{ ledger, events, audit, gate, policy, mask, log, barredBecause: links.barredBecause },
     changes: drafts,
     files: drafts,
     repeats: {

@@ -3,7 +3,7 @@
  * whose id derives from the failed turn, so a second click, another process or a crash can't start it twice.
  */
 import { pause } from "../../lib/backoff.ts";
-import type { Access } from "../../ports/access.ts";
+import type { BarredBecause } from "../../ports/access.ts";
 import type { FooterReceipt } from "../../ports/answer-footer.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Author, InboundMessage } from "../../ports/message.ts";
@@ -15,7 +15,7 @@ import { messageKey, originalsOf } from "./inbox.ts";
 export interface RetryOptions {
   ledger: Pick<Ledger, "get">;
   reports: Pick<TurnReports, "of">;
-  access: Pick<Access, "check">;
+  barredBecause: BarredBecause;
   accept(message: InboundMessage): Promise<boolean>;
   now?: () => number;
 }
@@ -27,7 +27,7 @@ const refused = (text: string): FooterReceipt => ({ accepted: false, text });
 
 const alreadyStarted = refused("I have already started this again.");
 
-export function createRetry({ ledger, reports, access, accept, now = Date.now }: RetryOptions) {
+export function createRetry({ ledger, reports, barredBecause, accept, now = Date.now }: RetryOptions) {
   /** People see the failure, with its button, a moment before the turn has ended. */
   async function endedTurn(turnId: string) {
     for (let waitedMs = 0; ; waitedMs += lookAgainMs) {
@@ -52,8 +52,8 @@ export function createRetry({ ledger, reports, access, accept, now = Date.now }:
       );
     const [newest, messages] = [turn.messages.at(-1), await originalsOf(ledger, turn)];
     if (newest === undefined) return refused("I no longer have this request. Please ask again.");
-    const verdict = await access.check({ ...newest, author: by });
-    if (verdict.type === "refused") return refused(verdict.notice?.text ?? `I can't do that: ${verdict.why}.`);
+    const barred = await barredBecause(turn, by);
+    if (barred !== undefined) return refused(barred);
     const scheduleId = scheduleOf(turn);
     const isFirst = await accept({
       ...newest,

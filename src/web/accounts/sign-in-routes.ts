@@ -13,9 +13,10 @@ import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ReadBody } from "../../lib/read-body.ts";
+import type { SessionRecord } from "../../ports/account.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import { identityOf } from "../../ports/visitor.ts";
+import { identityOf, type SignedInPerson } from "../../ports/visitor.ts";
 import { addressKey } from "../client.ts";
 import type { Place } from "../place.ts";
 import type { Accounts } from "./accounts.ts";
@@ -69,15 +70,18 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
   }
 
   /** The earlier session of this browser ends, so nobody can plant one. */
-  async function admit(context: Context, { person, claimed }: SignedIn, to: string): Promise<Response> {
-    const session = { createdAt: now(), ...(claimed === undefined ? {} : { claimed }) };
-    const role = await accounts.roleOf(person, session);
+  async function admit(
+    context: Context,
+    { person, ...checked }: SignedIn & Pick<SessionRecord, "validFrom">,
+    to: string,
+  ): Promise<Response> {
+    const role = await accounts.roleOf(person, { createdAt: now(), ...checked });
     if (role === undefined) return showNotAdmitted(context, identityOf(person));
     await audit.record("session.changed", { identity: identityOf(person), name: person.name, change: "signed-in" });
     const cookies = cookiesOf(context);
     const before = getCookie(context, cookies.session);
     if (before !== undefined) await accounts.sessions.end(hashOf(before));
-    setCookie(context, cookies.session, await accounts.sessions.begin(person, claimed), {
+    setCookie(context, cookies.session, await accounts.sessions.begin(person, checked), {
       ...cookies.options,
       maxAge: sessionCookieSeconds,
     });
@@ -120,7 +124,8 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
       return await show(context, to, wrong, 401);
     }
     for (const { key } of keys) attempts.forgive(key);
-    return await admit(context, { person: { platform: "account", id: account.name, name: account.name } }, to);
+    const person: SignedInPerson = { platform: "account", id: account.name, name: account.name };
+    return await admit(context, { person, validFrom: account.validFrom }, to);
   });
 
   const serviceOf = (context: Context): ServiceName | undefined =>
