@@ -42,6 +42,10 @@ export interface OfferedTool {
   timeoutMs?: number;
   /** True if the operator's settings exempt the tool from confirm patterns with `{offered_tool}`. */
   isTrusted?: boolean;
+  /** True if it is marked as only reading. Counts only together with `isTrusted`. */
+  isReadOnly?: boolean;
+  /** True if the operator's settings name the tool, so its name is no text from outside. */
+  isNamed?: boolean;
 }
 
 export interface RecalledNote {

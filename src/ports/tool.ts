@@ -27,6 +27,8 @@ export interface ToolSpec {
   folder: FolderUse;
   /** The program or service that offers the tool, as named in the settings. Absent for tools of a SKILL.md. */
   offeredBy?: string;
+  /** Of an offered tool: the settings have its name, so the name is no text from outside. */
+  isNamed?: boolean;
   shellParameters: string[];
   /** How a card says what a call will do, such as `Post to {channel}: {text}`. */
   ask?: string;

@@ -5,6 +5,7 @@
  */
 import { type Containment, reachesNetwork } from "../../ports/containment.ts";
 import type { GateMatch } from "../../ports/gate.ts";
+import type { Json, JsonObject } from "../../ports/message.ts";
 import { isFromOutside, type Origin } from "../../ports/origin.ts";
 import { networkOf, type ToolSpec } from "../../ports/tool.ts";
 
@@ -40,11 +41,11 @@ export function createContainment(options: ContainmentOptions): Containment {
       const hosts = spec === undefined ? [] : networkOf(spec, input);
       return hosts.length === 0 ? undefined : options.problemWithHosts(hosts);
     },
-    reasons(spec, input, { isUnconfined, untrusted }) {
+    reasons(spec, input, { isUnconfined, untrusted, givenAddresses = [] }) {
       if (spec === undefined || spec.folder !== "write") return [];
       const isOwnWork = spec.shellParameters.length > 0 || !spec.isOutward;
       if (isOwnWork && isUnconfined) return [reason(sandboxHolds ? tooLargeToCopy : noSandbox)];
-      if (offeredOutside(spec, untrusted))
+      if (offeredOutside(spec, untrusted, () => hasNewAddress(input, givenAddresses)))
         return [reason("It uses another program, after reading text that somebody else may have written.")];
       const hosts = networkOf(spec, input);
       if (hosts.length > 0 && isFromOutside(untrusted) && hosts.every(isFreeHost))
@@ -77,10 +78,39 @@ export function createContainment(options: ContainmentOptions): Containment {
   };
 }
 
-/** A program may receive its own output again, because its tools are often used in sequence. */
-function offeredOutside({ offeredBy }: ToolSpec, untrusted: readonly Origin[]): boolean {
+/**
+ * A tool that only reads may receive its own program's output again, because such tools are often used in sequence. Others may
+ * have written that output, so it must not make the program change anything, or reach an address.
+ */
+function offeredOutside(
+  { offeredBy, isReadOnly }: ToolSpec,
+  untrusted: readonly Origin[],
+  namesAddress: () => boolean,
+): boolean {
+  if (offeredBy === undefined || !isFromOutside(untrusted)) return false;
   const isOwn = ({ kind, name }: Origin) => kind === "mcp" && name === offeredBy;
-  return offeredBy !== undefined && isFromOutside(untrusted.filter((origin) => !isOwn(origin)));
+  return !isReadOnly || isFromOutside(untrusted.filter((origin) => !isOwn(origin))) || namesAddress();
+}
+
+const addressPattern = /[a-z][a-z0-9+.-]*:\/\/[^\s<>"'`|)\]}]+|\bwww\.[^\s<>"'`|)\]}]+/gi;
+const addressKey = /^(?:ur[il]|href|host|hostname|domain|endpoint|webhook|site|website)s?$|ur[il]s?$/i;
+const hostPattern = /^[^\s/@]+\.[^\s/@.]{2,}(?:[/:?#].*)?$/;
+
+/** An address can carry something to whoever it belongs to. */
+function hasNewAddress(input: JsonObject, given: readonly string[]): boolean {
+  const isNew = (address: string) => {
+    const whole = /^[a-z][a-z0-9+.-]*:\/\//i.test(address) ? address : `https://${address}`;
+    return !given.includes(URL.parse(whole)?.href ?? whole);
+  };
+  const search = (value: Json | undefined, key: string): boolean => {
+    if (Array.isArray(value)) return value.some((each) => search(each, key));
+    if (typeof value === "object" && value !== null)
+      return Object.entries(value).some(([inner, each]) => search(each, inner));
+    if (typeof value !== "string") return false;
+    const found = value.match(addressPattern) ?? (addressKey.test(key) && hostPattern.test(value) ? [value] : []);
+    return found.some(isNew);
+  };
+  return search(input, "");
 }
 
 function readableChanges(paths: readonly string[]): string[] {

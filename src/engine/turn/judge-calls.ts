@@ -2,7 +2,15 @@
 import { setImmediate } from "node:timers/promises";
 import type { GateMatch, Verdict } from "../../ports/gate.ts";
 import type { CallRecord, StepRecord } from "../../ports/turn.ts";
-import { callTags, parsedCall, recordFeedback, refuse, untrustedBefore, verdictFields } from "./call-record.ts";
+import {
+  callTags,
+  givenAddressesIn,
+  parsedCall,
+  recordFeedback,
+  refuse,
+  untrustedBefore,
+  verdictFields,
+} from "./call-record.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> {
@@ -11,6 +19,7 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
   const unjudged = step.calls.filter((record) => record.result === undefined && needsVerdict(record));
   if (unjudged.length === 0) return;
   const specs = deps.toolbox.specs(run.turn.conversationId);
+  const givenAddresses = givenAddressesIn(run.turn);
   const offered = new Set(specs.map((spec) => spec.name));
   for (const record of unjudged) {
     const call = parsedCall(record);
@@ -25,7 +34,7 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
     record.isUnconfined = await deps.containment.isUnconfined(spec, run.turn.workingFolder);
     const verdict = stricter(
       deps.gate.classify(call.name, call.input, callTags(spec, call, untrusted)),
-      deps.containment.reasons(spec, call.input, { isUnconfined: record.isUnconfined, untrusted }),
+      deps.containment.reasons(spec, call.input, { isUnconfined: record.isUnconfined, untrusted, givenAddresses }),
     );
     // Let other conversations proceed, because judging many long calls takes time.
     await setImmediate();
