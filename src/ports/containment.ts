@@ -12,6 +12,8 @@ export interface CallState {
   untrusted: readonly Origin[];
   /** Web addresses that the requester wrote in the turn, as complete URLs. */
   givenAddresses?: readonly string[];
+  /** A rule asks about the call anyway. */
+  isAsked?: boolean;
 }
 
 export interface Containment {

@@ -1,7 +1,7 @@
 /** Helpers for the records of a step's calls. */
 import { messageOf } from "../../lib/errors.ts";
 import { isFromOutside, type Origin, taintTags } from "../../ports/origin.ts";
-import { networkOf, type ToolCall, type ToolSpec, type ToolStatus } from "../../ports/tool.ts";
+import { actsOutside, type ToolCall, type ToolSpec, type ToolStatus } from "../../ports/tool.ts";
 import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "../../ports/turn.ts";
 import { untrustedIn } from "../../ports/turn-origins.ts";
 import type { TurnRun } from "./turn-store.ts";
@@ -24,8 +24,7 @@ export function untrustedBefore({ turn, deps }: TurnRun, step: StepRecord): Orig
 }
 
 export function callTags(spec: ToolSpec | undefined, { input }: ToolCall, untrusted: readonly Origin[]): string[] {
-  const isOutward = spec === undefined || spec.isOutward || networkOf(spec, input).length > 0;
-  return taintTags(untrusted, isOutward);
+  return taintTags(untrusted, actsOutside(spec, input));
 }
 
 export function refuse(record: CallRecord, status: ToolStatus, text: string, origins: Origin[] = []): void {

@@ -7,7 +7,7 @@ import { type Containment, reachesNetwork } from "../../ports/containment.ts";
 import type { GateMatch } from "../../ports/gate.ts";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import { isFromOutside, type Origin } from "../../ports/origin.ts";
-import { networkOf, type ToolSpec } from "../../ports/tool.ts";
+import { actsOutside, networkOf, type ToolSpec } from "../../ports/tool.ts";
 
 export interface ContainmentOptions {
   sandboxHolds: boolean;
@@ -23,6 +23,7 @@ export interface ContainmentOptions {
 }
 
 const maxNamedPaths = 10;
+const takesEffect = "It takes effect at once, after reading text that somebody else may have written.";
 const noSandbox = "This machine has no working sandbox, so this changes files at once and without limits.";
 const tooLargeToCopy = "This folder is too large for the sandbox, so this changes files at once and without limits.";
 
@@ -41,8 +42,10 @@ export function createContainment(options: ContainmentOptions): Containment {
       const hosts = spec === undefined ? [] : networkOf(spec, input);
       return hosts.length === 0 ? undefined : options.problemWithHosts(hosts);
     },
-    reasons(spec, input, { isUnconfined, untrusted, givenAddresses = [] }) {
-      if (spec === undefined || spec.folder !== "write") return [];
+    reasons(spec, input, { isUnconfined, untrusted, givenAddresses = [], isAsked = false }) {
+      if (spec === undefined) return [];
+      const after = !isAsked && asksAfterOutside(spec, input, untrusted) ? [reason(takesEffect)] : [];
+      if (spec.folder !== "write") return after;
       const isOwnWork = spec.shellParameters.length > 0 || !spec.isOutward;
       if (isOwnWork && isUnconfined) return [reason(sandboxHolds ? tooLargeToCopy : noSandbox)];
       if (offeredOutside(spec, untrusted, () => hasNewAddress(input, givenAddresses)))
@@ -53,7 +56,7 @@ export function createContainment(options: ContainmentOptions): Containment {
       if (!hosts.every(isFreeHost)) return [reason(reachesNetwork)];
       if (options.asksForCommands && spec.shellParameters.length > 0)
         return [reason("Every command needs approval here.")];
-      return [];
+      return after;
     },
     async facts(spec, input, conversationId) {
       const hosts = spec === undefined ? [] : networkOf(spec, input);
@@ -76,6 +79,13 @@ export function createContainment(options: ContainmentOptions): Containment {
         : "Can't be undone: it takes effect at once.";
     },
   };
+}
+
+/** Whoever wrote that text may have had the call made. It must not change or send anything unasked that no draft holds back. */
+function asksAfterOutside(spec: ToolSpec, input: JsonObject, untrusted: readonly Origin[]): boolean {
+  if (!isFromOutside(untrusted) || !actsOutside(spec, input) || spec.offeredBy !== undefined) return false;
+  if (spec.asksTaintedWith === undefined || spec.isInstalled === true) return true;
+  return spec.asksTaintedWith.some((name) => input[name] !== undefined && input[name] !== false);
 }
 
 /**

@@ -32,10 +32,10 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
     const spec = specs.find(({ name }) => name === call.name);
     // Decided only once so that a call keeps its view even if the folder grows later.
     record.isUnconfined = await deps.containment.isUnconfined(spec, run.turn.workingFolder);
-    const verdict = stricter(
-      deps.gate.classify(call.name, call.input, callTags(spec, call, untrusted)),
-      deps.containment.reasons(spec, call.input, { isUnconfined: record.isUnconfined, untrusted, givenAddresses }),
-    );
+    const byRules = deps.gate.classify(call.name, call.input, callTags(spec, call, untrusted));
+    const { isUnconfined } = record;
+    const state = { isUnconfined, untrusted, givenAddresses, isAsked: byRules.class === "confirm" };
+    const verdict = stricter(byRules, deps.containment.reasons(spec, call.input, state));
     // Let other conversations proceed, because judging many long calls takes time.
     await setImmediate();
     // From here on, exactly this call is shown, hashed, queued and executed.
