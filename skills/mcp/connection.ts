@@ -174,7 +174,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 
 function offerOf(
   name: string,
-  { allow, trust = [], readOnly = [], seconds }: ServerSettings,
+  { allow, trust = [], readOnly = [], personal, seconds }: ServerSettings,
   { tools, nameless, isCut }: Awaited<ReturnType<Session["list"]>>,
 ): ToolOffer {
   const has = new Set(tools.map((tool) => tool.name));
@@ -196,6 +196,7 @@ function offerOf(
         isTrusted: trust.includes(tool.name),
         isReadOnly: readOnly.includes(tool.name) || onlyReads(tool),
         isNamed: written.has(tool.name),
+        isPersonal: personal,
       }),
     );
   return { tools: offered, problems };

@@ -125,14 +125,15 @@ export function buildConversations(options: AppOptions, state: State, links: Con
       inboxBytes: config.files.inboxMegabytes * 1024 * 1024,
     },
   });
+  const askDirectly = createAskDirectly({
+    ...{ ledger, log, access: links.access, openReply: deliveries.open },
+    reach: (platform) => links.platform(platform)?.reach,
+    accept: (message) => links.conversations.get().accept(message),
+  });
   links.services.set(
     createPluginServices({
       ...{ ledger, files, questions, schedules, platform: links.platform, searchChat: links.searchChat },
-      askDirectly: createAskDirectly({
-        ...{ ledger, log, access: links.access, openReply: deliveries.open },
-        reach: (platform) => links.platform(platform)?.reach,
-        accept: (message) => links.conversations.get().accept(message),
-      }),
+      askDirectly,
       memoryFor: createScopedMemory(memory, tools.isOwnersCall),
     }),
   );
@@ -143,6 +144,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     context: wrap("context", context),
     provider: wrap("provider", links.models.provider),
     modelNotes: createModelNotes(),
+    askDirectly,
     readModel: wrap("readModel", readModel),
     async deliverDirect({ id, target, messages: [first] }) {
       const [userId = "", reach] = [first?.author.id, links.platform(target.platform)?.reach];

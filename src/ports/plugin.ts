@@ -46,6 +46,8 @@ export interface OfferedTool {
   isReadOnly?: boolean;
   /** True if the operator's settings name the tool, so its name is no text from outside. */
   isNamed?: boolean;
+  /** As in `ToolSpec`. */
+  isPersonal?: boolean;
 }
 
 export interface RecalledNote {

@@ -28,6 +28,8 @@ export interface ToolSpec {
    * call asks that can change or send something. Counts only for code that came with Remora.
    */
   asksTaintedWith?: string[];
+  /** Its results are for the person who asks alone, so it only runs in their direct messages (`personal: true` in SKILL.md). */
+  isPersonal?: boolean;
   /** Its code did not come with Remora. */
   isInstalled?: boolean;
   timeoutMs: number;

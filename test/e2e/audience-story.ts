@@ -1,5 +1,5 @@
 /** The story of words that only some people may read, told on each chat service: who reads them is judged, not what the model says. */
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
@@ -29,6 +29,14 @@ export interface AudienceDriver {
   close(): Promise<void>;
 }
 
+const mailSkill = `---
+name: mail
+description: Reads mail.
+plugin: plugin.mjs
+tools:
+  - { name: get_mail, description: The newest mail, readOnly: true, untrusted: true, personal: true, parameters: {} }
+---
+`;
 const waitMs = { timeout: 30_000, interval: 50 };
 const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
 
@@ -45,7 +53,11 @@ export function tellAudience(service: string, createDriver: () => Promise<Audien
         startCallingModel(undefined, { obeys: "everybody" }),
       ]);
       const config = join(dirname(home.data), "remora.yaml");
-      await writeFile(config, JSON.stringify({}));
+      await writeFile(config, JSON.stringify({ skills: { inProcess: ["mail"] } }));
+      const mail = join(home.workspace, "skills", "mail");
+      await mkdir(mail, { recursive: true });
+      await writeFile(join(mail, "SKILL.md"), mailSkill);
+      await writeFile(join(mail, "plugin.mjs"), `export default { execute: () => "mail for Ann: kiwi" };`);
       const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
       remora = await startRemora(home, { ...driver.env, ...models, REMORA_CONFIG: config });
     });
@@ -110,10 +122,12 @@ export function tellAudience(service: string, createDriver: () => Promise<Audien
         await seen(annsDirect, words);
         await vi.waitFor(() => expect(openly().split("asked it again").length).toBe(before + 1), waitMs);
       }
+      await driver.say("ann", call("get_mail", {}), { isMention: true });
+      await seen(annsDirect, "mail for Ann: kiwi");
       await driver.say("ann", call("chat_search", { query: "mango" }), { isMention: true });
       await seen(openly, "One channel was not searched, because not everybody in this conversation can read");
-      for (const word of ["see the mango", "papaya"]) expect(openly()).not.toContain(word);
-      expect(await openMemory()).not.toMatch(/see the mango|papaya/);
+      for (const word of ["see the mango", "papaya", "kiwi"]) expect(openly()).not.toContain(word);
+      expect(await openMemory()).not.toMatch(/see the mango|papaya|kiwi/);
     });
 
     test("what was read there is posted, remembered for everybody or sent on only after a card that names the place", async () => {

@@ -30,6 +30,10 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
     }
     const wasJudged = record.verdict !== undefined;
     const spec = specs.find(({ name }) => name === call.name);
+    if (spec?.isPersonal === true && !run.turn.messages.every(({ isDirect }) => isDirect)) {
+      refuse(record, "invalid", await deps.askDirectly(run.turn, `the results of ${call.name}`));
+      continue;
+    }
     // Decided only once so that a call keeps its view even if the folder grows later.
     record.isUnconfined = await deps.containment.isUnconfined(spec, run.turn.workingFolder);
     const byRules = deps.gate.classify(call.name, call.input, callTags(spec, call, untrusted));

@@ -17,6 +17,7 @@ export interface ValidTool {
   isTrusted: boolean;
   isReadOnly?: boolean;
   isNamed?: boolean;
+  isPersonal?: boolean;
 }
 
 export interface ValidOffer {
@@ -163,7 +164,7 @@ function nameFor(written: string, { names, ever }: Known, isTaken: (name: string
 
 /** Assumes that an offered tool can read and send anything, and change it unless the operator trusts it to read only. */
 function toSpec(tool: ValidTool, name: string, skill: string): ToolSpec {
-  const { written, description, parameters, timeoutMs, isTrusted, isReadOnly, isNamed } = tool;
+  const { written, description, parameters, timeoutMs, isTrusted, isReadOnly, isNamed, isPersonal } = tool;
   return {
     name,
     description,
@@ -175,6 +176,7 @@ function toSpec(tool: ValidTool, name: string, skill: string): ToolSpec {
     isOutward: true,
     offeredBy: written.split("/", 1)[0] ?? skill,
     ...(isNamed === true ? { isNamed } : {}),
+    ...(isPersonal === true ? { isPersonal } : {}),
     timeoutMs,
     folder: "write",
     shellParameters: [],
