@@ -55,3 +55,52 @@ test("a channel without its history, and other servers' channels, are not search
   discord.ann.join(elsewhere);
   expect(await names(inDm)).toEqual(expect.arrayContaining(["general", "plans"]));
 });
+
+test("who reads an answer decides which channels may be read for it: roles, people, threads and servers are compared", async () => {
+  const bot = await openDiscordBot();
+  onTestFinished(() => bot.close());
+  const { discord } = bot;
+  const { guild, ann, ben, channel } = discord;
+  const [staff, leads] = [guild.addRole("staff"), guild.addRole("leads")];
+  ann.setRoles(guild, [staff, leads]);
+  const read = ["ViewChannel", "ReadMessageHistory"] as const;
+  const gated = (name: string, ...who: { id: string }[]) => {
+    const made = guild.addChannel(name, { isPrivate: true });
+    for (const each of [discord.bot, ...who]) made.permit(each, { allow: [...read] });
+    return made;
+  };
+  const elsewhere = discord.addGuild("Elsewhere");
+  ann.join(elsewhere);
+  const secret = ben.startThread(channel, "secret", { isPrivate: true });
+  for (const who of [ann, discord.bot]) secret.addToThread(who.id);
+  const places = {
+    general: channel,
+    staff: gated("staff", staff),
+    "staff-too": gated("staff-too", staff),
+    leads: gated("leads", leads),
+    both: gated("both", staff, leads),
+    "anns-own": gated("anns-own", ann),
+    muted: guild.addChannel("muted"),
+  };
+  places.muted.permit(ben, { deny: [...read] });
+  const requester = authorOf(ann);
+  const openIn = async ({ id }: { id: string }) => {
+    const conversations = new Map(
+      Object.entries(places).map(([name, place]) => [name, `discord:${guild.id}:${place.id}`] as const),
+    );
+    conversations.set("thread", `discord:${guild.id}:${channel.id}:${secret.id}`);
+    conversations.set("direct", `discord:dm:${ann.dm().id}`);
+    const found = [];
+    for (const [name, conversationId] of conversations)
+      if ((await bot.platform.chat?.audience({ conversationId, requester, channel: id }))?.isOpenHere) found.push(name);
+    return found;
+  };
+  const all = [...Object.keys(places), "thread", "direct"];
+  expect(await openIn(channel)).toEqual(all);
+  expect(await openIn(places.staff)).toEqual(["staff", "staff-too", "direct"]);
+  expect(await openIn(places.both)).toEqual(["staff", "staff-too", "leads", "both", "direct"]);
+  expect(await openIn(places["anns-own"])).toEqual(["anns-own", "direct"]);
+  expect(await openIn(places.muted)).toEqual(["muted", "direct"]);
+  expect(await openIn(secret)).toEqual(["thread", "direct"]);
+  expect(await openIn(elsewhere.addChannel("plans"))).toEqual(["direct"]);
+});

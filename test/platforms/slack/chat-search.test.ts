@@ -77,6 +77,42 @@ describe("the channels of a requester", () => {
   });
 });
 
+test("who reads an answer decides which channels may be read for it: outsiders of a shared channel see no others", async () => {
+  const { world, chat, slack } = await open();
+  const requester = authorOf(slack.ann);
+  const team = slack.state.team.id;
+  const add = (name: string, options: object = {}) =>
+    slack.workspace.addChannel({ name, members: [slack.ann], ...options });
+  const places = {
+    general: slack.general,
+    private: add("private", { isPrivate: true }),
+    partners: add("partners", { isShared: true }),
+    direct: slack.workspace.direct(slack.ann),
+    group: slack.workspace.direct(slack.ann, slack.ben),
+  };
+  const plain = add("plain");
+  const other = add("other", { isPrivate: true });
+  const openIn = async (channel: { id: string }) => {
+    const found = await Promise.all(
+      Object.values(places).map(async ({ id }) => {
+        const conversationId = `slack:${team}:${id}`;
+        const one = await chat.audience({ conversationId, requester, channel: channel.id });
+        const listed = (await chat.channels({ conversationId, requester })).find((each) => each.id === channel.id);
+        expect(listed).toMatchObject({ isOpenHere: one.isOpenHere, isPublic: one.isPublic });
+        return one.isOpenHere;
+      }),
+    );
+    return Object.keys(places).filter((_, index) => found[index]);
+  };
+  expect(await openIn(plain)).toEqual(["general", "private", "direct", "group"]);
+  expect(await openIn(other)).toEqual(["direct"]);
+  expect(await openIn(places.private)).toEqual(["private", "direct"]);
+  const noAccess = { code: "platform.no-access" };
+  const asBen = { conversationId: `slack:${team}:${slack.general.id}`, requester: authorOf(slack.ben) };
+  await expect(chat.audience({ ...asBen, channel: other.id })).rejects.toMatchObject(noAccess);
+  expect(world.logged).toEqual([]);
+});
+
 describe("messages for the log", () => {
   test("have a permalink, in threads with the thread, and group DMs are told from channels without asking", async () => {
     const { world, slack, platform } = await open();
