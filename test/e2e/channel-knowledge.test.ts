@@ -166,7 +166,10 @@ describe("on Discord", () => {
     expect(await askOnDiscord(search({ query: "numbat" }), discord.ann)).toContain(
       "No message that this person can see",
     );
-    expect(await askOnDiscord(search({ query: "numbat" }), discord.ben)).toContain("salary table");
+    // Ben may read it, but not everybody who reads this answer.
+    expect(await askOnDiscord(search({ query: "numbat" }), discord.ben)).toMatch(
+      /No message.*One channel was not searched/s,
+    );
   });
 });
 
