@@ -167,9 +167,9 @@ describe("on Discord", () => {
       "No message that this person can see",
     );
     // Ben may read it, but not everybody who reads this answer.
-    expect(await askOnDiscord(search({ query: "numbat" }), discord.ben)).toMatch(
-      /No message.*One channel was not searched/s,
-    );
+    const found = await askOnDiscord(search({ query: "numbat" }), discord.ben);
+    expect(found).toContain("One channel was not searched");
+    expect(found).not.toContain("salary table");
   });
 });
 
