@@ -6,6 +6,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { runIfDue } from "../lib/periodic.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
+import { pruneSignedRequests } from "../platforms/slack/api/signed-requests.ts";
 import type { Retention } from "../retention/retention.ts";
 import { logsFolderOf } from "../storage/folders.ts";
 import { pruneFiles } from "../storage/prune-files.ts";
@@ -90,6 +91,7 @@ export function buildHousekeeping(
       models.usage.prune,
       healthHistory.prune,
       accounts.prune,
+      () => pruneSignedRequests(ledger),
       ...(takesTurns(role)
         ? [() => runIfDue(store, { name: "retention", everyMs: dayMs, work: () => retention.prune(false) })]
         : []),

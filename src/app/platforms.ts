@@ -87,7 +87,7 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
 
 async function openPlatforms(
   { settings, log }: AppOptions,
-  { store, events, leases, withLock, bus, redis }: State,
+  { ledger, store, events, leases, withLock, bus, redis }: State,
   { commands, home, mayAnswer }: PlatformPages & { mayAnswer(cardId: string, by: Author): Promise<boolean> },
 ): Promise<Map<string, Platform>> {
   const { config } = settings;
@@ -136,6 +136,7 @@ async function openPlatforms(
       streaming,
       ackReaction,
       store,
+      ledger,
       withLock,
       commands,
       home,

@@ -94,6 +94,15 @@ export interface ProcessRecord {
   writes: number;
 }
 
+/**
+ * A request that a service has signed, under its hash. `process` takes it, and is null once it may be taken again, because
+ * nothing was done.
+ */
+export interface SignedRequest {
+  process: string | null;
+  takenAt: number;
+}
+
 /** Groups: approvals, decisions, questions by turn; cards, grants, drafts by conversation; schedules by scope. */
 export interface LedgerKinds {
   message: { state: MessageState; body: InboundMessage };
@@ -131,6 +140,7 @@ export interface LedgerKinds {
   session: { state: "active" | "ended"; body: SessionRecord };
   "sign-in": { state: "open" | "used"; body: SignInRecord };
   process: { state: "running" | "ended"; body: ProcessRecord };
+  "signed-request": { state: "taken" | "done"; body: SignedRequest };
   /** A random value that all processes of an installation share. */
   secret: { state: "kept"; body: { value: string } };
 }

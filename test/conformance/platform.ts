@@ -341,6 +341,8 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         const message = await mentioned();
         const posts = createPosts();
         await replyTo(message, posts).write("Half an ans");
+        // A status that was under way at the crash would stay, until the service ends it.
+        await expect.poll(agentsMessages).toHaveLength(1);
         await world.restart();
         await world.platform.connect(heard.handlers, new AbortController().signal);
         const reply = replyTo(message, posts);

@@ -320,6 +320,34 @@ describe.skipIf(missingRedis !== undefined)(`two complete processes${redisNote}`
     },
   );
 
+  test("a signed command that a stranger has captured runs in one of them, whichever gets it again", async () => {
+    const id = newId();
+    const place = { user_id: slack.ann.id, channel_id: slack.general.id, team_id: slack.state.team.id };
+    const command = {
+      command: "/remora",
+      text: `ask plain ${id}`,
+      trigger_id: id,
+      response_url: `${slack.state.url}/x`,
+    };
+    const contentType = "application/x-www-form-urlencoded" as const;
+    const body = new URLSearchParams({ ...place, ...command }).toString();
+    slack.http.target = eventsOf(first);
+    expect(await slack.http.sendRaw({ body, contentType })).toMatchObject({ status: 200 });
+    const { headers = {} } = slack.http.log.find((sent) => sent.body === body) ?? {};
+    for (const process of [second, first]) {
+      slack.http.target = eventsOf(process);
+      const again = Array.from({ length: 3 }, () =>
+        slack.http.sendRaw({ body, contentType, headers, signature: "missing" }),
+      );
+      for (const { status } of await Promise.all(again)) expect(status).toBe(200);
+    }
+    const questions = () =>
+      slack.callsOf("chat.postMessage").filter(({ args }) => JSON.stringify(args).includes(`asks: plain ${id}`));
+    await eventually(async () => expect(await turnsOf(id)).toHaveLength(1));
+    await expectNothingOpen(await world.ledger());
+    expect(questions()).toHaveLength(1);
+  });
+
   test("one serves the page, and each message gets one reply and one effect", async () => {
     expect(second.stderr()).toContain("another process serves the page");
     const calls = await Promise.all(Array.from({ length: 8 }, () => callFor(world, "effect_safe")));

@@ -126,6 +126,92 @@ test("480 unfinished bodies take little memory and few connections, and signed r
   }
 });
 
+/** What a stranger may send who has captured a signed request. */
+function replaysOf(
+  headers: Record<string, string>,
+  body: string,
+): { headers: Record<string, string | string[]>; body: Buffer }[] {
+  const signature = headers["x-slack-signature"] ?? "";
+  const timestamp = headers["x-slack-request-timestamp"] ?? "";
+  const bytes = Buffer.from(body);
+  const signed = (given: string | string[], at: string | string[] = timestamp) => ({
+    headers: { ...headers, "x-slack-signature": given, "x-slack-request-timestamp": at },
+    body: bytes,
+  });
+  return [
+    signed(signature),
+    signed(`${signature}=x`),
+    signed(`${signature}=`),
+    signed(`${signature}, ${signature}`),
+    signed([signature, signature]),
+    signed(signature.replace(/[a-f]/g, (digit) => digit.toUpperCase())),
+    signed(signature.toUpperCase()),
+    ...[
+      `+${timestamp}`,
+      `0${timestamp}`,
+      `${timestamp}.0`,
+      `${timestamp}e0`,
+      `0x${Number(timestamp).toString(16)}`,
+    ].map((at) => signed(signature, at)),
+    signed(signature, [timestamp, timestamp]),
+    ...[Buffer.from("\uFEFF"), Buffer.from([0xff])].map((extra) => ({ headers, body: Buffer.concat([extra, bytes]) })),
+    { headers: { ...headers, "content-type": "application/json" }, body: bytes },
+    { headers: { ...headers, "content-type": "application/x-www-form-urlencoded; charset=utf-16" }, body: bytes },
+    { headers: { ...headers, "content-encoding": "gzip" }, body: bytes },
+    { headers: { ...headers, "transfer-encoding": "chunked" }, body: bytes },
+    { headers: { ...headers, "x-slack-retry-num": "1", "x-slack-retry-reason": "http_timeout" }, body: bytes },
+  ];
+}
+
+function sendBytes({ headers, body }: { headers: Record<string, string | string[]>; body: Buffer }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sending = request(
+      new URL("/slack/events", remora.url),
+      { method: "POST", headers, agent: false },
+      (answer) => {
+        answer.resume();
+        resolve(answer.statusCode ?? 0);
+      },
+    );
+    sending.on("error", reject);
+    sending.end(body);
+  });
+}
+
+test("a captured command runs once, whatever a stranger changes about its headers and bytes, and after a restart", async () => {
+  const fields = {
+    ...{
+      command: "/remora",
+      text: "ask how do replays end?",
+      trigger_id: "1.2.3",
+      response_url: `${slack.state.url}/x`,
+    },
+    ...{ user_id: slack.ann.id, channel_id: slack.general.id, team_id: slack.state.team.id },
+  };
+  const contentType = "application/x-www-form-urlencoded" as const;
+  const body = new URLSearchParams(fields).toString();
+  const asked = () =>
+    slack.callsOf("chat.postMessage").filter(({ args }) => JSON.stringify(args).includes("do replays end"));
+  const answers = () => asked().filter(({ args }) => JSON.stringify(args).includes("asks: "));
+  expect(await slack.http.sendRaw({ body, contentType })).toMatchObject({ status: 200 });
+  await expect.poll(() => answers().length).toBe(1);
+  const { headers = {} } = slack.http.log.find((sent) => sent.body === body) ?? {};
+  const replays = replaysOf(headers, body);
+  for (const replay of replays) expect([200, 400, 401]).toContain(await sendBytes(replay));
+  await remora.stop();
+  await start();
+  for (const replay of replays) expect([200, 400, 401]).toContain(await sendBytes(replay));
+  // A later command shows that earlier ones would have run by now.
+  const later = body.replace("how+do+replays+end", "and+later+ones");
+  expect(await slack.http.sendRaw({ body: later, contentType })).toMatchObject({ status: 200 });
+  await expect
+    .poll(
+      () => slack.callsOf("chat.postMessage").filter(({ args }) => JSON.stringify(args).includes("later ones")).length,
+    )
+    .toBeGreaterThan(0);
+  expect(answers()).toHaveLength(1);
+});
+
 test("event streams are limited, health checks still answer, and a closed stream frees its place", async () => {
   const streams = Array.from({ length: 130 }, () => new AbortController());
   const answers: Response[] = [];

@@ -113,13 +113,15 @@ test.each([
 test("Slack's Web API and its Socket Mode go through the proxy", async () => {
   const { createSlackPlatform } = await import("../../src/platforms/slack/platform.ts");
   const { createTestAgent } = await import("../platforms/slack/agent.ts");
+  const { createSqliteLedger } = await import("../../src/storage/sqlite/ledger.ts");
+  const ledger = createSqliteLedger({ path: ":memory:" });
   const platform = createSlackPlatform({
     access: {
       botToken: slack.botToken,
       transport: { type: "socket", appToken: slack.appToken },
       apiUrl: `${slack.state.url}/api/`,
     },
-    ...{ streaming: "edits", ackReaction: null, store, commands: () => [], log: silentLog },
+    ...{ streaming: "edits", ackReaction: null, store, ledger, commands: () => [], log: silentLog },
     home: async () => ({ status: [], memory: [] }),
     isAllowedBot: () => false,
     dispatcher: getGlobalDispatcher(),
@@ -131,6 +133,7 @@ test("Slack's Web API and its Socket Mode go through the proxy", async () => {
   expect(platform.health()).toMatchObject({ isConnected: true });
   expect(proxy.hosts()).toEqual(["slack.test"]);
   await platform.close();
+  await ledger.close();
 });
 
 test("Discord's REST API and its gateway go through the proxy", async () => {

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { type Log, silentLog } from "../../src/lib/log.ts";
+import { addressBlock } from "../../src/web/client.ts";
 import { createMetrics } from "../../src/web/metrics.ts";
 import { createWebServer, type WebServer } from "../../src/web/server.ts";
 
@@ -170,6 +171,17 @@ test("closing cuts a stream that never ends, and can be called twice", async () 
 });
 
 describe("connections", () => {
+  test.each([
+    ["203.0.113.9", "203.0.113.0/24"],
+    ["::ffff:203.0.113.200", "203.0.113.0/24"],
+    ["2001:db8:1:2::3", "2001:db8:1"],
+    ["2001:db8:1:ffff:1:2:3:4", "2001:db8:1"],
+    ["::1", "0:0:0"],
+    [undefined, "unknown"],
+  ])("%s counts for the network %s", (address, network) => {
+    expect(addressBlock(address)).toBe(network);
+  });
+
   test("of 600 that say nothing, the oldest are closed, and a request and one under way are answered", async () => {
     let open = (): void => {};
     server.app.get("/long", async (context) => {

@@ -29,6 +29,7 @@ import { missingScopes } from "./api/manifest.ts";
 import { createPeople } from "./api/people.ts";
 import { createRateLimiter } from "./api/rate-limiter.ts";
 import { createSdkLogger } from "./api/sdk-logger.ts";
+import { createSignedRequests, type SignedRequestsOptions } from "./api/signed-requests.ts";
 import { createSocketReceiver } from "./api/socket-receiver.ts";
 import { parseConversationId, parseMessageId } from "./conversation-id.ts";
 import { createSlackFiles } from "./inbound/attachments.ts";
@@ -70,7 +71,8 @@ export interface SlackPlatformOptions {
   streaming: "native" | "edits";
   ackReaction: string | null;
   store: Store;
-  /** Set if other processes use the store too. */
+  ledger: SignedRequestsOptions["ledger"];
+  /** Set if other processes use the store and the ledger too. */
   withLock?: WithLock | undefined;
   /** For calls with the bot's token. */
   budget?: RateBudget | undefined;
@@ -122,8 +124,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const statuses = createThreadStatuses({ api, rateLimiter, log });
   const { ackReaction, withLock } = options;
   const receipts = createReceipts({ api, statuses, store, ackReaction, withLock, log, signal: ended.signal });
+  const requests = createSignedRequests({ ledger: options.ledger, isShared: withLock !== undefined });
   const http: HttpReceiver | undefined =
-    transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log }) : undefined;
+    transport.type === "http"
+      ? createHttpReceiver({ signingSecret: transport.signingSecret, requests, log })
+      : undefined;
   const search =
     access.userToken === undefined
       ? undefined

@@ -1,7 +1,10 @@
 /** Slack over HTTP: what is let in, what is answered, and what never runs. */
 import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createTestAgent, type TestAgent } from "./agent.ts";
+import { actionOf } from "../../../src/platforms/slack/outbound/cards/card-buttons.ts";
+import type { AnswerChoice } from "../../../src/ports/message.ts";
+import { createPosts } from "../../conformance/platform-world.ts";
+import { cardFor, createTestAgent, replyTo, type TestAgent } from "./agent.ts";
 import { createSlackWorld, type SlackWorld } from "./world.ts";
 
 let world: SlackWorld;
@@ -185,4 +188,96 @@ test("a clock that is off is told at the start, and in health", async () => {
   clock.mockRestore();
   expect(world.platform.health().detail).toMatch(/clock is \d{3} s ahead of Slack's.*NTP/);
   expect(world.logged.join()).toContain("clock");
+});
+
+describe("replays", () => {
+  /** Exactly as it was sent the first time. */
+  async function sendAgain(of: (body: string) => boolean): Promise<number> {
+    const { http } = world.slack;
+    const first = http.log.find((sent) => of(sent.body));
+    if (first === undefined) throw new Error("it was never sent");
+    const { headers, body } = first;
+    return (await http.sendRaw({ body, headers, signature: "missing" })).status;
+  }
+
+  async function startAgain(): Promise<void> {
+    await world.restart();
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+  }
+
+  const isOf = (words: string) => (body: string) => decodeURIComponent(body).includes(words);
+
+  test("a signed command, click, form, message and edit that arrive again are acknowledged and not done again, also after a restart", async () => {
+    const { slack } = world;
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora please" });
+    await said.acknowledged();
+    const [message] = agent.kept;
+    if (message === undefined) throw new Error("nothing was kept");
+    const posts = createPosts();
+    await replyTo(world.platform, message, posts).ask(
+      cardFor(message, 1, { editJson: "{}", choices: ["approve", "deny", "edit"] }),
+    );
+    const card = slack.see({ in: slack.general, thread: said.ts }).at(-1);
+    const on = { channel: slack.general, ts: card?.ts ?? "" };
+    const press = (choice: AnswerChoice) =>
+      slack.interactions.click({
+        as: slack.ann,
+        on,
+        forged: { actionId: actionOf(choice), value: "approval-1", blockId: "card-0-2" },
+      });
+    press("approve");
+    await expect.poll(() => agent.answers.length).toBe(1);
+    press("edit");
+    const view = await slack.until(() => slack.views.stack(slack.ann).at(-1));
+    slack.interactions.submit({ as: slack.ann, view });
+    await expect.poll(() => agent.answers.length).toBe(2);
+    slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora", text: "status" });
+    await expect.poll(() => agent.commands.length).toBe(1);
+    slack.people.edit(said, "@Remora please, and soon");
+    await expect.poll(() => agent.edited.length).toBe(1);
+    const before = structuredClone([agent.kept, agent.answers, agent.commands, agent.edited]);
+    for (const when of ["now", "after a restart"]) {
+      if (when !== "now") await startAgain();
+      for (const words of ["event_callback", "block_actions", "view_submission", "/remora", "message_changed"])
+        expect([when, words, await sendAgain(isOf(words))]).toEqual([when, words, 200]);
+    }
+    expect([agent.kept, agent.answers, agent.commands, agent.edited]).toEqual(before);
+  });
+
+  test("a signed request that arrives again runs if the first one failed, or if its process died before it was stored", async () => {
+    const { slack } = world;
+    agent.failure = new Error("the disk is full");
+    const body = eventBody("kept at last");
+    expect(await slack.http.sendRaw({ body })).toMatchObject({ status: 500 });
+    agent.failure = undefined;
+    expect(await sendAgain(isOf("kept at last"))).toBe(200);
+    expect(agent.kept).toHaveLength(1);
+    const other = eventBody("left by a process");
+    const died = vi.spyOn(world.ledger, "transition").mockReturnValue(new Promise(() => {}));
+    const leaving = new AbortController();
+    const left = slack.http.sendRaw({ body: other }, leaving.signal).catch(() => "died");
+    await expect.poll(() => agent.kept.length).toBe(2);
+    leaving.abort();
+    expect(await left).toBe("died");
+    died.mockRestore();
+    await startAgain();
+    expect(await sendAgain(isOf("left by a process"))).toBe(200);
+    expect(agent.kept).toHaveLength(3);
+  });
+
+  test("a signed request that arrives again while the first one runs is acknowledged with it", async () => {
+    const keep = Promise.withResolvers<void>();
+    const { onMessage } = agent.handlers;
+    agent.handlers.onMessage = async (message) => {
+      await keep.promise;
+      return await onMessage(message);
+    };
+    const first = world.slack.http.sendRaw({ body: eventBody("in two copies") });
+    await expect.poll(() => world.slack.http.log.length).toBe(1);
+    const second = sendAgain(isOf("in two copies"));
+    await expect.poll(() => world.slack.http.log.length).toBe(2);
+    keep.resolve();
+    expect([(await first).status, await second]).toEqual([200, 200]);
+    expect(agent.kept).toHaveLength(1);
+  });
 });

@@ -11,14 +11,17 @@ import {
   type SlackPlatform,
   type SlackPlatformOptions,
 } from "../../../src/platforms/slack/platform.ts";
+import type { Ledger } from "../../../src/ports/ledger.ts";
 import type { Json } from "../../../src/ports/message.ts";
 import type { Store } from "../../../src/ports/store.ts";
+import { createSqliteLedger } from "../../../src/storage/sqlite/ledger.ts";
 import { createSlackDouble, type SlackDouble, type SlackDoubleOptions } from "../../doubles/slack/double.ts";
 
 export interface SlackWorld {
   slack: SlackDouble;
   platform: SlackPlatform;
   store: Store;
+  ledger: Ledger;
   /** What was logged as a warning or an error. */
   logged: string[];
   /** A second process beside the first one, on the same store; not connected yet. */
@@ -41,6 +44,7 @@ export async function createSlackWorld({
 }: WorldOptions = {}): Promise<SlackWorld> {
   const slack = await createSlackDouble(double);
   const store = createMemoryStore();
+  const ledger = createSqliteLedger({ path: ":memory:" });
   const logged: string[] = [];
   const log: Log = { ...silentLog, warn: (_, text) => logged.push(text), error: (_, text) => logged.push(text) };
   let server: Server | undefined;
@@ -58,6 +62,7 @@ export async function createSlackWorld({
       streaming: "native",
       ackReaction: null,
       store,
+      ledger,
       commands: () => [{ usage: "status", description: "what runs" }],
       home: async (): Promise<HomePage> => ({ status: ["All is well."], memory: ["Nothing yet."] }),
       isAllowedBot: () => false,
@@ -92,6 +97,7 @@ export async function createSlackWorld({
     slack,
     platform: await start(),
     store,
+    ledger,
     logged,
     async another() {
       const platform = await start();
@@ -106,6 +112,7 @@ export async function createSlackWorld({
       for (const platform of [world.platform, ...others]) await platform.close();
       await stopServing();
       await slack.stop();
+      await ledger.close();
     },
   };
   return world;

@@ -5,13 +5,25 @@
  */
 import type { App } from "@slack/bolt";
 
-/** Rejects if the request must not be acknowledged. */
-export function dispatch(app: App, body: Record<string, unknown>): Promise<unknown> {
+/** Rejects if the request must not be acknowledged. `beforeAck` runs once, and nothing is acknowledged if it rejects. */
+export function dispatch(
+  app: App,
+  body: Record<string, unknown>,
+  beforeAck: () => Promise<void> = async () => {},
+): Promise<unknown> {
   const isEvent = body.type === "event_callback";
   return new Promise((resolve, reject) => {
-    const ack = async (answer?: unknown) => {
-      if (!isEvent) resolve(answer);
+    let acknowledged: Promise<void> | undefined;
+    const acknowledge = (answer?: unknown) => {
+      acknowledged ??= beforeAck().then(() => resolve(answer));
+      return acknowledged;
     };
-    app.processEvent({ body, ack }).then(() => resolve(undefined), reject);
+    const ack = async (answer?: unknown) => {
+      if (!isEvent) await acknowledge(answer);
+    };
+    app
+      .processEvent({ body, ack })
+      .then(() => acknowledge())
+      .catch(reject);
   });
 }

@@ -6,7 +6,7 @@
  *   3. verifies the signature of its bytes, and refuses a wrong one with 401. From here on, only signed bytes count: other
  *      headers, such as the type of the content, may be anybody's
  *   4. answers `url_verification` and `ssl_check`
- *   5. acknowledges a repeated click, form or command without running it: Slack sends these once, so it is a replay
+ *   5. acknowledges a request that has run already, without running it (signed-requests.ts)
  *   6. passes all other requests through Bolt, and answers 200 if the request was stored, otherwise 500
  */
 import { isUtf8 } from "node:buffer";
@@ -16,10 +16,10 @@ import type { Context, Hono } from "hono";
 import { messageOf } from "../../../lib/errors.ts";
 import { isJsonObject, parseJson } from "../../../lib/json.ts";
 import type { Log } from "../../../lib/log.ts";
-import { createLruMap } from "../../../lib/lru-map.ts";
 import type { BodyRefusal, ReadBody } from "../../../lib/read-body.ts";
-import { signatureLifetimeMs } from "../limits.ts";
+import { maxAnswerMs, signatureLifetimeMs } from "../limits.ts";
 import { dispatch } from "./dispatch.ts";
+import type { SignedRequests } from "./signed-requests.ts";
 
 const eventsPath = "/slack/events";
 
@@ -32,12 +32,14 @@ const maxBodyBytes = 4 * 1024 * 1024;
 const signatureForm = /^v0=([0-9a-f]{64})$/;
 const timestampForm = /^[1-9]\d{0,11}$/;
 const minLogIntervalMs = 60_000;
-/** Requests of the last five minutes. An older one is refused because its signature is too old. */
-const maxKnownRequests = 10_000;
 
-export function createHttpReceiver(options: { signingSecret: string; log: Log }): HttpReceiver {
-  const { signingSecret, log } = options;
-  const done = createLruMap<true>(maxKnownRequests);
+export interface HttpReceiverOptions {
+  signingSecret: string;
+  requests: SignedRequests;
+  log: Log;
+}
+
+export function createHttpReceiver({ signingSecret, requests, log }: HttpReceiverOptions): HttpReceiver {
   let app: App | undefined;
   let isOpen = false;
   let refusals = { count: 0, loggedAt: Number.NEGATIVE_INFINITY };
@@ -58,24 +60,32 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log })
     if (!Buffer.isBuffer(raw)) return refuse(context, raw.reason, raw.status);
     const hash = createHmac("sha256", signingSecret).update(`v0:${signed.timestamp}:`).update(raw).digest();
     if (!timingSafeEqual(hash, signed.hash)) return refuse(context, "its signature is wrong", 401);
-    const signature = hash.toString("hex");
     const body = bodyOf(raw);
     if (body === undefined) return context.text("Not a Slack request.\n", 400);
     if (body.type === "url_verification") return context.json({ challenge: body.challenge });
     if (body.ssl_check === "1") return context.body(null, 200);
     // During start and stop nothing can be stored. Slack sends the request again.
     if (app === undefined || !isOpen) return context.text("Remora is not ready yet.\n", 503);
-    if (body.type !== "event_callback") {
-      if (done.has(signature)) return context.body(null, 200);
-      done.set(signature, true);
-    }
+    return await runOnce(context, app, body, hash.toString("hex"));
+  }
+
+  async function runOnce(context: Context, to: App, body: Record<string, unknown>, hash: string): Promise<Response> {
+    const arrivedAt = performance.now();
+    let isTaken = false;
     try {
-      const answer = await dispatch(app, body);
+      const may = await requests.begin(hash);
+      if (may === "done") return context.body(null, 200);
+      if (may === "busy") return context.text("Remora is busy.\n", 503);
+      isTaken = true;
+      // Slack has told the person that it failed.
+      if (body.type !== "event_callback" && performance.now() - arrivedAt > maxAnswerMs)
+        throw new Error("it is too late");
+      const answer = await dispatch(to, body, () => requests.done(hash));
       if (answer === undefined || answer === "") return context.body(null, 200);
       return typeof answer === "string" ? context.text(answer) : context.json(answer);
     } catch (thrown) {
-      done.delete(signature);
-      log.error({ error: messageOf(thrown) }, "could not keep a Slack request; Slack will resend it");
+      if (isTaken) await requests.failed(hash).catch(() => {});
+      log.error({ error: messageOf(thrown) }, "could not keep a Slack request; Slack sends events again");
       return context.text("Could not keep the request.\n", 500);
     }
   }
