@@ -34,14 +34,16 @@ let world: AdvisoryWorld;
 let badLog: string;
 let secondSite: string;
 beforeAll(async () => {
-  world = await openWorld((site, outside) => ({
-    mcp: {
-      servers: {
-        bad: { command: process.execPath, args: [join(outside, "../bad.mjs"), join(outside, "../bad.log")] },
-        gone: { url: `${site.origin}/mcp` },
+  world = await openWorld({
+    settings: (site, outside) => ({
+      mcp: {
+        servers: {
+          bad: { command: process.execPath, args: [join(outside, "../bad.mjs"), join(outside, "../bad.log")] },
+          gone: { url: `${site.origin}/mcp` },
+        },
       },
-    },
-  }));
+    }),
+  });
   badLog = join(world.outside, "../bad.log");
   secondSite = world.site.origin.replace("127.0.0.1", "localhost");
   await writeFile(join(world.outside, "../bad.mjs"), badServer);
