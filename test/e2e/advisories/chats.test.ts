@@ -138,3 +138,28 @@ test("an answer that is slow to read holds up nobody, and arrives", async () => 
     return thread?.messages().some(({ content }) => content.includes("The full answer is in the file."));
   }, untilMs);
 });
+
+test("with a list of servers, somebody who is in none of them can't use the agent by direct message either", async () => {
+  const elsewhere = discord.addGuild("Elsewhere");
+  const mallory = discord.addPerson("Mallory", { guilds: [elsewhere] });
+  await world.configure({ discord: { access: { guilds: [discord.guild.id] } } });
+  const heard = (person: DiscordPerson) =>
+    person
+      .dm()
+      .messages()
+      .filter(({ author }) => author.id === discord.bot.id);
+  // The positive control, which also waits for the new settings.
+  await expect
+    .poll(
+      async () => {
+        discord.ben.say(calling("member"), { in: "dm" });
+        return await hasRun("member");
+      },
+      { timeout: untilMs, interval: 1_000 },
+    )
+    .toBe(true);
+  mallory.say(calling("no-member"), { in: "dm" });
+  await discord.until(() => heard(mallory)[0], untilMs);
+  expect(heard(mallory).map(({ content }) => content)).toEqual([expect.stringContaining("I can't answer")]);
+  expect(await hasRun("no-member")).toBe(false);
+});

@@ -27,6 +27,8 @@ export interface AdvisoryWorld {
   call(tool: string, input: object): Promise<string>;
   /** Resolves to what the command printed, in the words of its result. */
   run(command: string): Promise<string>;
+  /** Changes settings while the agent runs. It notices soon. */
+  configure(changes: object): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -49,7 +51,8 @@ export async function openWorld({ settings, more, env, otherAnswer }: WorldOptio
   await writeFile(canary, `${secret}\n`);
   const config = join(dirname(home.data), "remora.yaml");
   const web = { allow: [`127.0.0.1:${site.port}`], ports: [80, site.port] };
-  await writeFile(config, JSON.stringify({ skills: { settings: { web, ...settings?.(site, outside) } }, ...more }));
+  const all = { skills: { settings: { web, ...settings?.(site, outside) } }, ...more };
+  await writeFile(config, JSON.stringify(all));
   const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
   const remora = await startRemora(home, { ...env, ...models, REMORA_CONFIG: config });
   const ann = await createChatClient(remora.url, remora.token);
@@ -58,6 +61,7 @@ export async function openWorld({ settings, more, env, otherAnswer }: WorldOptio
   return {
     ...{ home, remora, model, site, ann, folder, outside, canary, secret, answerTo, call },
     run: (command) => call("shell_exec", { command }),
+    configure: (changes) => writeFile(config, JSON.stringify({ ...all, ...changes })),
     async close() {
       ann.close();
       await remora.stop();
