@@ -4,7 +4,8 @@
  *   1. bots: only listed ones, and only a limited number of bot messages in a row, to end loops
  *   2. guests and people from other workspaces: only if enabled
  *   3. spaces, channels, people and roles: null means everyone, an empty list means nobody
- *   4. DMs: open, closed, or paired: somebody who already has access must confirm the code shown in the DM
+ *   4. DMs: open, closed, or paired: somebody who already has access must confirm the code shown in the DM. Open to those who
+ *      are in a listed space, or are listed themselves
  *
  * Tells a refused person the reason at most once an hour, but logs every refusal.
  */
@@ -34,6 +35,8 @@ export interface AccessOptions {
   rules: Readonly<Record<string, AccessRules>>;
   ledger: Ledger;
   isOwner(platform: string, person: Author): boolean;
+  /** Undefined if the platform makes no difference. */
+  isInSpace?(platform: string, person: Author, spaceId: string): Promise<boolean | undefined>;
   now?: () => number;
 }
 
@@ -47,7 +50,7 @@ const maxRememberedPeople = 10_000;
 /** Omits letters and digits that are easily confused. */
 const codeLetters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 
-export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessOptions): Access {
+export function createAccess({ rules, ledger, isOwner, isInSpace, now = Date.now }: AccessOptions): Access {
   const noticedAt = createLruMap<number>(maxRememberedPeople);
   const wrong = new Map<string, { count: number; since: number }>();
 
@@ -71,12 +74,21 @@ export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessO
     if (rule.dms === "closed") return refused(visit, "direct messages to me are closed");
     const isNamed = rule.users?.includes(author.id) === true;
     if (rule.dms === "open") {
-      return isPersonListed(rule, author) ? allowed : refused(visit, notListed);
+      if (!isPersonListed(rule, author)) return refused(visit, notListed);
+      if (isNamed || (await isInListedSpace(platform, author, rule))) return allowed;
+      return refused(visit, "you are in no server or workspace that may use me");
     }
     if (isNamed) return allowed;
     const pairing = await ledger.get("pairing", pairingId(platform, author));
     if (pairing?.state === "paired") return allowed;
     return { type: "refused", why: "not paired yet", notice: { text: pairingText(await codeFor(platform, author)) } };
+  }
+
+  /** A direct message belongs to no space. Anybody can share one with the agent, such as a server of their own. */
+  async function isInListedSpace(platform: string, author: Author, { spaces }: AccessRules): Promise<boolean> {
+    if (spaces === null) return true;
+    const found = await Promise.all(spaces.map(async (id) => (await isInSpace?.(platform, author, id)) ?? true));
+    return found.includes(true);
   }
 
   async function codeFor(platform: string, person: Author): Promise<string> {

@@ -124,7 +124,10 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const { deliveries, connections } = platforms;
   const rules = accessRules(settings);
   state.live.onApplied(() => Object.assign(rules, accessRules(settings)));
-  const access = createAccess({ rules, ledger: state.ledger, isOwner });
+  const access = createAccess({
+    ...{ rules, ledger: state.ledger, isOwner },
+    isInSpace: async (name, person, spaceId) => await platforms.byName.get(name)?.isInSpace?.(person, spaceId),
+  });
   const personNow = createPersonNow((name) => platforms.byName.get(name));
   const barredBecause = createBarredBecause(access);
   const mayRepeat = createMayRepeat({ barredBecause, personNow });

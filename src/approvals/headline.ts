@@ -108,7 +108,8 @@ function plainValue(value: Json, mask: Mask): string {
 }
 
 export function markLineBreaks(text: string): string {
-  return text.trim().replace(/\s*[\r\n\u2028\u2029]+\s*/g, lineBreakMark);
+  const lines = text.split(/[\r\n\u2028\u2029]/).map((line) => line.trim());
+  return lines.filter((line) => line !== "").join(lineBreakMark);
 }
 
 function oneLine(text: string): string {

@@ -120,6 +120,8 @@ export interface Platform {
   reply(target: ReplyTarget, posts: Posts): Reply;
   /** Undefined if the person has left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
+  /** Whether the person belongs to the server or workspace, about now. Absent where everybody who can write to the agent does. */
+  isInSpace?(person: Author, spaceId: string): Promise<boolean>;
   /** People rate answers by reactions, which name only the message. */
   isRatedByReaction?: boolean;
   /** Checks now whether the person can read the conversation. If in doubt, resolves to false. */

@@ -5,7 +5,7 @@ import { dashboardRoles } from "../../src/ports/visitor.ts";
 import { leastRoleFor } from "../../src/web/accounts/endpoint-roles.ts";
 import { person } from "../approvals/approvals-fixture.ts";
 import { type AccountsWorld, addAccountOfEachRole, createAccountsWorld, password } from "./accounts-world.ts";
-import { cardWith } from "./dashboard-world.ts";
+import { cardWith, token } from "./dashboard-world.ts";
 
 let world: AccountsWorld;
 beforeEach(async () => {
@@ -37,6 +37,42 @@ describe("roles", () => {
     expect(leastRoleFor("GET", "/dashboard/data/forgotten/one")).toBeUndefined();
     for (const path of ["/dashboard/data/", "/dashboard/data//me", "/dashboard/data/turns/a/b/c", "/local/api/state"])
       expect(leastRoleFor("GET", path)).toBeUndefined();
+  });
+
+  test("no other spelling of a path, method or key gives a viewer what an operator sees", async () => {
+    const { cookie = "" } = await world.browserOf("viewer");
+    const open = await world.ask("GET", "/dashboard/data/settings", await world.browserOf("operator"));
+    expect(open.status).toBe(200);
+    const paths = [
+      ...[
+        "/dashboard/data%2Fsettings",
+        "/dashboard/data/%73ettings",
+        "//dashboard/data/settings",
+        "/dashboard/data/settings/",
+      ],
+      ...[
+        "/dashboard/data/./settings",
+        "/dashboard/me/../data/settings",
+        "/dashboard/data/settings;a=1",
+        "/dashboard/data/settings%00",
+      ],
+      ...[
+        "/dashboard/vendor/..%2fdata%2fsettings",
+        "/dashboard/pages/..%2F..%2Fdata%2Fsettings",
+        "/DASHBOARD/data/settings",
+      ],
+    ];
+    const headers = [
+      {},
+      { "x-original-url": "/dashboard/data/settings", "x-rewrite-url": "/dashboard/data/settings" },
+      { "x-http-method-override": "GET", "x-api-key": token, authorization: `Bearer ${token}` },
+    ];
+    for (const path of ["/dashboard/data/settings", ...paths]) {
+      for (const more of headers) {
+        const { status, text } = await world.ask("GET", path, { cookie, ...more });
+        expect([path, status === 200 && text === open.text]).toEqual([path, false]);
+      }
+    }
   });
 
   test("a viewer sees no turn, card, call or person", async () => {

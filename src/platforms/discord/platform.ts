@@ -278,6 +278,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       return createDiscordReply({ api: own, indicators, sender, target, posts, formContents, onBegin, log });
     },
     lookUp: people.lookUp,
+    isInSpace: (person, guildId) => people.isIn(guildId, person.id),
     isRatedByReaction: true,
     mayRead: access.mayReadConversation,
     reach: createReach({ api, channels, people, access, roleName }),

@@ -34,14 +34,16 @@ let world: AdvisoryWorld;
 let badLog: string;
 let secondSite: string;
 beforeAll(async () => {
-  world = await openWorld((site, outside) => ({
-    mcp: {
-      servers: {
-        bad: { command: process.execPath, args: [join(outside, "../bad.mjs"), join(outside, "../bad.log")] },
-        gone: { url: `${site.origin}/mcp` },
+  world = await openWorld({
+    settings: (site, outside) => ({
+      mcp: {
+        servers: {
+          bad: { command: process.execPath, args: [join(outside, "../bad.mjs"), join(outside, "../bad.log")] },
+          gone: { url: `${site.origin}/mcp` },
+        },
       },
-    },
-  }));
+    }),
+  });
   badLog = join(world.outside, "../bad.log");
   secondSite = world.site.origin.replace("127.0.0.1", "localhost");
   await writeFile(join(world.outside, "../bad.mjs"), badServer);
@@ -81,6 +83,25 @@ test.each([
   };
   expect(await post("forged", "origin: https://evil.example\r\n")).toMatch(/^HTTP\/1\.1 40[03] /);
   expect(said("forged")).toBe(false);
+});
+
+test("a request with the person's cookie and no origin changes nothing, whatever else it says about where it comes from", async () => {
+  const { url, token } = world.remora;
+  const cookie = `remora_${new URL(url).port}=${token}`;
+  const post = (text: string, headers: Record<string, string>) =>
+    fetch(`${url}/local/api/messages`, {
+      method: "POST",
+      headers: { "content-type": "application/json", cookie, ...headers },
+      body: JSON.stringify({ person: "ann", text, channel: "random" }),
+    });
+  for (const mode of ["no-cors", "navigate", "same-origin"]) {
+    const claims = { "sec-fetch-mode": mode, "sec-fetch-site": "same-origin", referer: `${url}/` };
+    for (const origin of [{}, { origin: "null" }, { origin: "http://0.0.0.0" }])
+      expect((await post("without an origin", { ...claims, ...origin })).status).toBe(403);
+  }
+  expect(said("without an origin")).toBe(false);
+  // The positive control.
+  expect((await post("from its own page", { origin: url })).status).toBe(202);
 });
 
 test("a body with both a length and chunks, or more than it announces, is not taken for a request", async () => {
@@ -142,9 +163,10 @@ test("thousands of headers and an upgrade to a WebSocket end no process", async 
   const upgrade =
     "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
   for (const more of [many, upgrade + many, upgrade])
-    expect(
-      await raw(`GET / HTTP/1.1\r\nhost: ${host()}\r\norigin: https://evil.example\r\n${bearer()}${more}\r\n`),
-    ).not.toMatch(/ 101 /);
+    for (const token of [bearer(), ""])
+      expect(
+        await raw(`GET / HTTP/1.1\r\nhost: ${host()}\r\norigin: https://evil.example\r\n${token}${more}\r\n`),
+      ).not.toMatch(/ 101 /);
   expect(await isHealthy()).toBe(true);
 });
 

@@ -27,15 +27,23 @@ export interface AdvisoryWorld {
   call(tool: string, input: object): Promise<string>;
   /** Resolves to what the command printed, in the words of its result. */
   run(command: string): Promise<string>;
+  /** Changes settings while the agent runs. It notices soon. */
+  configure(changes: object): Promise<void>;
   close(): Promise<void>;
 }
 
 const callText = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
 
-export async function openWorld(
-  settings: (site: WebSite, outside: string) => object = () => ({}),
-): Promise<AdvisoryWorld> {
-  const [home, model, site] = await Promise.all([createHome(), startCallingModel(), startWebSite()]);
+interface WorldOptions {
+  /** Of skills. */
+  settings?(site: WebSite, outside: string): object;
+  more?: object;
+  env?: Record<string, string>;
+  otherAnswer?(sent: string): Promise<string | undefined>;
+}
+
+export async function openWorld({ settings, more, env, otherAnswer }: WorldOptions = {}): Promise<AdvisoryWorld> {
+  const [home, model, site] = await Promise.all([createHome(), startCallingModel(otherAnswer), startWebSite()]);
   const outside = join(dirname(home.data), "outside");
   const folder = join(home.workspace, "files/channel:general");
   await Promise.all([mkdir(outside), mkdir(folder, { recursive: true })]);
@@ -43,15 +51,17 @@ export async function openWorld(
   await writeFile(canary, `${secret}\n`);
   const config = join(dirname(home.data), "remora.yaml");
   const web = { allow: [`127.0.0.1:${site.port}`], ports: [80, site.port] };
-  await writeFile(config, JSON.stringify({ skills: { settings: { web, ...settings(site, outside) } } }));
+  const all = { skills: { settings: { web, ...settings?.(site, outside) } }, ...more };
+  await writeFile(config, JSON.stringify(all));
   const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
-  const remora = await startRemora(home, { ...models, REMORA_CONFIG: config });
+  const remora = await startRemora(home, { ...env, ...models, REMORA_CONFIG: config });
   const ann = await createChatClient(remora.url, remora.token);
   const answerTo = async (request: string) => await ann.answerTo(await ann.say(`@remora ${request}`));
   const call = async (tool: string, input: object) => (await answerTo(callText(tool, input))).text;
   return {
     ...{ home, remora, model, site, ann, folder, outside, canary, secret, answerTo, call },
     run: (command) => call("shell_exec", { command }),
+    configure: (changes) => writeFile(config, JSON.stringify({ ...all, ...changes })),
     async close() {
       ann.close();
       await remora.stop();

@@ -100,6 +100,8 @@ describe("standard Markdown for Discord", () => {
     ["cells", `|a|b|\n|-|-|\n${"|x|**y\n".repeat(10_000)}`],
     ["stars", "**a ".repeat(25_000)],
     ["hashes", `#### ${"#".repeat(100_000)}`],
+    ["blanks in a heading", `#### a${" ".repeat(100_000)}x`],
+    ["marks that nothing ends", `#### ${"__a ``a ".repeat(12_500)}`],
   ])(
     "100 KB of %s take no time",
     (_name, text) => {

@@ -49,6 +49,11 @@ describe("mrkdwn", () => {
     expect(toMrkdwn(table)).toBe("```\nname      | n\n----------|---\none       | 1\nseventeen | 17\n```");
   });
 
+  test.each(["> ", ">", "1. ", "- > "])("text in thousands of %j is shown as it is", (mark) => {
+    const text = `${mark.repeat(2_000)}deep`;
+    expect(toMrkdwn(text)).toBe(text.replaceAll(">", "&gt;"));
+  });
+
   test("code with backticks in it does not end its block", () => {
     expect(toMrkdwn("````\na ``` b\n````").match(/```/g)).toHaveLength(2);
   });

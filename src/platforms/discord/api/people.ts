@@ -13,6 +13,7 @@ export interface People {
   anywhere(userId: string): Promise<Author | undefined>;
   /** The roles are at most a minute old. Without `guildId`, all servers of the bot count, up to `maxGuilds`. */
   roles(guildId: string | undefined, userId: string): Promise<string[]>;
+  isIn(guildId: string, userId: string): Promise<boolean>;
   lookUp(person: Author, conversationId: string): Promise<Author | undefined>;
 }
 
@@ -22,6 +23,7 @@ const maxGuilds = 5;
 
 export function createPeople(api: DiscordApi, guildIds: GuildIds): People {
   const recent = createTimedCache<string[]>(cached);
+  const members = createTimedCache<boolean>(cached);
 
   async function member(guildId: string, userId: string): Promise<Author | undefined> {
     const asked = api.request<APIGuildMember>({ method: "GET", route: Routes.guildMember(guildId, userId) });
@@ -57,6 +59,8 @@ export function createPeople(api: DiscordApi, guildIds: GuildIds): People {
       recent(`${guildId}:${userId}`, async () =>
         guildId === undefined ? await everywhere(userId) : ((await member(guildId, userId))?.roles ?? []),
       ),
+    isIn: (guildId, userId) =>
+      members(`${guildId}:${userId}`, async () => (await member(guildId, userId)) !== undefined),
     async lookUp(person, conversationId) {
       const conversation = parseConversationId(conversationId);
       if (conversation?.type === "guild") return await member(conversation.guild, person.id);

@@ -49,6 +49,7 @@ function cellsOf(row: string): string[] {
   return inner.split(/(?<!\\)\|/).map((cell) => plainCell(cell.trim()));
 }
 
+/** Every pattern is bounded so that no text is slow to read. */
 export function plainCell(text: string): string {
   return text
     .replace(/\\\|/g, "|")
@@ -57,8 +58,8 @@ export function plainCell(text: string): string {
       (_whole, label: string, url: string) => (label === "" || label === url ? url : `${label} (${url})`),
     )
     .replace(/<br[ \t]*\/?>/gi, " ")
-    .replace(/(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1/g, "$2")
-    .replace(/(?<!`)(`{1,2})(?!`)(.+?)(?<!`)\1(?!`)/g, "$2");
+    .replace(/(\*\*|__|~~)(?=\S)(.{1,300}?)(?<=\S)\1/g, "$2")
+    .replace(/(?<!`)(`{1,2})(?!`)(.{1,500}?)(?<!`)\1(?!`)/g, "$2");
 }
 
 function padded(text: string, width: number): string {

@@ -63,8 +63,11 @@ function openingOf(prefix: string, info: string): string {
 }
 
 function proseAsText(line: string): string {
-  const [, hashes, title = ""] = /^ {0,3}(#{4,6})[ \t]+(.*?)[ \t]*#*$/.exec(line) ?? [];
-  if (hashes !== undefined) return title === "" ? line : `**${plainCell(title)}**`;
+  const [, heading] = /^ {0,3}#{4,6}[ \t]+(.*)$/.exec(line) ?? [];
+  if (heading !== undefined) {
+    const title = withoutClosing(heading);
+    return title === "" ? line : `**${plainCell(title)}**`;
+  }
   if (/^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/.test(line)) return "─────";
   return outsideCode(
     line
@@ -79,9 +82,16 @@ function proseAsText(line: string): string {
   );
 }
 
+/** Without the number signs that may end a heading. A pattern would look at a long row of blanks again and again. */
+function withoutClosing(heading: string): string {
+  let end = heading.length;
+  while (heading[end - 1] === "#") end--;
+  return heading.slice(0, end).trimEnd();
+}
+
 function outsideCode(line: string, change: (text: string) => string): string {
   return line
-    .split(/((?<!`)`[^`]+`(?!`)|(?<!`)``[^`].*?[^`]``(?!`))/)
+    .split(/((?<!`)`[^`]+`(?!`)|(?<!`)``[^`].{0,500}?[^`]``(?!`))/)
     .map((piece, index) => (index % 2 === 1 ? piece : change(piece)))
     .join("");
 }

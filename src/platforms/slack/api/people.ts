@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { elapsedSince } from "../../../lib/elapsed.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
+import { asPlain } from "../../../lib/text/sanitize.ts";
 import type { Author } from "../../../ports/message.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
 import type { SlackApi } from "./api.ts";
@@ -172,5 +173,6 @@ function idsWith(groups: Groups, userId: string): string[] {
 
 function nameIn({ id, name, real_name: realName, profile }: User): string {
   const names = [profile?.display_name, profile?.real_name, realName, name];
-  return unescapeText(names.find((each) => each !== undefined && each.trim() !== "") ?? id);
+  const plain = names.map((each = "") => asPlain(unescapeText(each)).replace(/\s+/g, " "));
+  return plain.find((each) => each !== "") ?? id;
 }

@@ -5,7 +5,11 @@ import { escapeText, wordJoiner } from "./safe-text.ts";
 /** Separates a formatting character from a letter next to it, because mrkdwn would otherwise ignore the character. */
 const zeroWidthSpace = "\u200B";
 
+/** Nobody reads deeper quotes and lists, and reading them would use up the stack. */
+const tooDeep = /^(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])[ \t])){50}/m;
+
 export function toMrkdwn(markdown: string): string {
+  if (tooDeep.test(markdown)) return escapeText(markdown).trim();
   return blocksText(new Lexer({ gfm: true }).lex(markdown)).trim();
 }
 
