@@ -23,6 +23,7 @@ const helpers: ReadonlySet<string> = new Set([
   "model-server",
   "load-generator",
   "order-check",
+  "everyday-work",
 ]);
 
 const names = (await readdir(import.meta.dirname))

@@ -88,6 +88,11 @@ function groupsOf(address: string): number[] {
   return groups.slice(6).flatMap((group) => [group >> 8, group & 255]);
 }
 
+/** What one customer of a provider often has: a /24 of IPv4, a /48 of IPv6. */
+export function addressBlock(address: string | undefined): string {
+  return networksOf(plainAddress(address)).at(-2) ?? "unknown";
+}
+
 function incomingOf(context: Context): IncomingMessage | undefined {
   return ((context.env ?? {}) as { incoming?: IncomingMessage }).incoming;
 }

@@ -2,15 +2,18 @@
  * The process's only web server: health, metrics, and what is mounted on `app` (the local page, the dashboard).
  * `close` lets running requests finish, then closes open connections such as event streams.
  */
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { createReadBody, type ReadBody } from "../lib/read-body.ts";
 import type { Accounts } from "./accounts/accounts.ts";
 import { type Cookies, cookiesFor } from "./accounts/cookies.ts";
+import { addressBlock, createReadClient } from "./client.ts";
 import { createGuard, createHeaders } from "./guard.ts";
+import { createLimitedServer } from "./limited-server.ts";
 import { type Metrics, metricsType } from "./metrics.ts";
 import { createPlaceOf, type Place } from "./place.ts";
 
@@ -34,6 +37,8 @@ export interface WebServer {
   /** From now on, people can sign in. Call it before `start`. */
   admit(accounts: Accounts): void;
   placeOf(context: Context): Place;
+  /** For every path that the guard leaves open to strangers. */
+  readBody: ReadBody;
   cookiesOf(context: Context): Cookies;
   /** Rejects with code `web.port-in-use` if another process uses the port. */
   start(): Promise<{ url: string; port: number }>;
@@ -55,6 +60,8 @@ export function createWebServer(options: WebServerOptions): WebServer {
   let accounts: Accounts | undefined;
   const { publicUrl = null, trustedProxies = [] } = options;
   const placeOf = createPlaceOf({ publicUrl, trustedProxies, port: () => port });
+  const readClient = createReadClient(trustedProxies);
+  const readBody = createReadBody({ ownerOf: (context) => addressBlock(readClient(context).address) });
   const guard = { token: options.token, port: () => port, placeOf, accounts: () => accounts, openPaths, signedPaths };
   app.use(createGuard(guard));
   app.get("/healthz", (context) => context.text("ok\n"));
@@ -71,10 +78,10 @@ export function createWebServer(options: WebServerOptions): WebServer {
     return context.json({ error: "Something went wrong inside Remora. The log has the details." }, 500);
   });
 
-  const server = createServer(getRequestListener(app.fetch));
+  const server = createLimitedServer(getRequestListener(app.fetch));
 
   return {
-    ...{ app, placeOf },
+    ...{ app, placeOf, readBody },
     admit(admitted) {
       accounts = admitted;
     },

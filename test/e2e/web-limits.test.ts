@@ -1,8 +1,11 @@
 /** Strangers and too many open pages must not affect health checks or people, even if the server listens on all addresses. */
 import { writeFile } from "node:fs/promises";
 import { type ClientRequest, request } from "node:http";
+import { connect, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { commandHere } from "../cli/remora-here.ts";
 import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
@@ -13,9 +16,7 @@ let home: RemoraHome;
 let remora: RunningRemora;
 let slack: SlackDouble;
 
-beforeAll(async () => {
-  slack = await createSlackDouble();
-  home = await createHome();
+async function start(): Promise<void> {
   const config = join(home.data, "..", "remora.yaml");
   const web = { host: "0.0.0.0", publicUrl: "https://remora.example.com", trustedProxies: ["127.0.0.1"] };
   await writeFile(config, JSON.stringify({ web }));
@@ -25,6 +26,13 @@ beforeAll(async () => {
     SLACK_SIGNING_SECRET: slack.signingSecret,
     SLACK_API_URL: slack.apiUrl,
   });
+  slack.http.target = `${remora.url}/slack/events`;
+}
+
+beforeAll(async () => {
+  slack = await createSlackDouble();
+  home = await createHome();
+  await start();
 });
 afterAll(async () => {
   await remora.stop();
@@ -89,6 +97,60 @@ test("an unsigned body without a length is refused unread", async () => {
   const { status, sent } = await send(64 * megabyte, true);
   expect(status).toBe(401);
   expect(sent).toBeLessThan(64 * megabyte);
+});
+
+/** As many bodies as `count`, each of which lacks its last byte. Resolves to the connections. */
+async function sendUnfinished(count: number, path: string): Promise<Socket[]> {
+  const { hostname, port, host } = new URL(remora.url);
+  const body = Buffer.alloc(megabyte - 1, "x");
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    `Host: ${host}`,
+    `Origin: ${remora.url}`,
+    "Content-Type: application/x-www-form-urlencoded",
+    `X-Slack-Request-Timestamp: ${Math.floor(Date.now() / 1000)}`,
+    `X-Slack-Signature: v0=${"0".repeat(64)}`,
+  ];
+  const sockets = Array.from({ length: count }, () => {
+    const socket = connect(Number(port), hostname);
+    // Sign-in takes small forms only.
+    const length = path.startsWith("/slack") ? megabyte : 8_000;
+    socket.write(`${[...head, `Content-Length: ${length}`].join("\r\n")}\r\n\r\n`);
+    socket.write(body.subarray(0, length - 1));
+    return socket.on("error", () => {}).resume();
+  });
+  await Promise.all(
+    sockets.map((socket) => new Promise((resolve) => socket.once("connect", resolve).once("close", resolve))),
+  );
+  return sockets;
+}
+
+/** Bytes outside of the heap, without those that nobody holds any more. */
+function heldBytes(): number {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+  return process.memoryUsage().arrayBuffers;
+}
+
+const isOpen = (socket: Socket) => !socket.destroyed;
+
+test("480 unfinished bodies take little memory and few connections, and signed requests and sign-ins among them are answered", async () => {
+  const before = heldBytes();
+  const sockets = (
+    await Promise.all([sendUnfinished(240, "/slack/events"), sendUnfinished(240, "/sign-in/password")])
+  ).flat();
+  try {
+    await expect.poll(() => sockets.filter(isOpen).length, { timeout: 10_000 }).toBeLessThan(200);
+    expect(heldBytes() - before).toBeLessThan(64 * megabyte);
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora amid a flood" });
+    await said.acknowledged();
+    const form = new URLSearchParams({ name: "nobody", password: "a wrong password" });
+    const headers = { origin: remora.url };
+    const signIn = await fetch(new URL("/sign-in/password", remora.url), { method: "POST", body: form, headers });
+    expect(await signIn.text()).toContain("The name or the password is wrong.");
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
 });
 
 test("event streams are limited, health checks still answer, and a closed stream frees its place", async () => {

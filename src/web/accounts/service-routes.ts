@@ -10,6 +10,8 @@ import type { Context, Hono } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import type { ReadBody } from "../../lib/read-body.ts";
+import type { SessionRecord } from "../../ports/account.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { networksOf } from "../client.ts";
@@ -28,6 +30,7 @@ export interface SignInOptions {
   audit: Audit;
   log: Log;
   placeOf(context: Context): Place;
+  readBody: ReadBody;
   cookiesOf(context: Context): Cookies;
   now?: () => number;
 }
@@ -38,7 +41,12 @@ export interface SignInAnswers {
   /** 0: in a moment. */
   showLater(context: Context, to: string, waitMs: number): Promise<Response>;
   /** `deviceKey` makes the cookie of newDevice (cookies.ts). */
-  admit(context: Context, signedIn: SignedIn, to: string, deviceKey: string): Promise<Response>;
+  admit(
+    context: Context,
+    signedIn: SignedIn & Pick<SessionRecord, "validFrom">,
+    to: string,
+    deviceKey: string,
+  ): Promise<Response>;
 }
 
 const maxFlowMs = flowCookieSeconds * 1_000;

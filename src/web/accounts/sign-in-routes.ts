@@ -7,7 +7,6 @@
  *   POST /sign-out, /sign-out/everywhere   need the session, like every other action
  */
 import type { Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { z } from "zod";
 import type { AccountRecord } from "../../ports/account.ts";
@@ -33,7 +32,7 @@ const wrong = "The name or the password is wrong.";
 const otherSite = "This form was sent by another page. Sign in here.";
 
 export function mountSignIn(app: Hono, options: SignInOptions): void {
-  const { accounts, audit, log, placeOf, cookiesOf, now = Date.now } = options;
+  const { accounts, audit, log, placeOf, readBody, cookiesOf, now = Date.now } = options;
   const checks = createPasswordChecks(now);
 
   const show: SignInAnswers["show"] = async (context, to, problem, status) => {
@@ -48,9 +47,8 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
   };
 
   /** The earlier session of this browser ends, so nobody can plant one. */
-  const admit: SignInAnswers["admit"] = async (context, { person, claimed }, to, deviceKey) => {
-    const session = { createdAt: now(), ...(claimed === undefined ? {} : { claimed }) };
-    const role = await accounts.roleOf(person, session);
+  const admit: SignInAnswers["admit"] = async (context, { person, ...checked }, to, deviceKey) => {
+    const role = await accounts.roleOf(person, { createdAt: now(), ...checked });
     if (role === undefined) return showNotAdmitted(context, identityOf(person));
     await audit.record("session.changed", { identity: identityOf(person), name: person.name, change: "signed-in" });
     const cookies = cookiesOf(context);
@@ -60,7 +58,7 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
       ...cookies.options,
       maxAge: deviceCookieSeconds,
     });
-    setCookie(context, cookies.session, await accounts.sessions.begin(person, claimed), {
+    setCookie(context, cookies.session, await accounts.sessions.begin(person, checked), {
       ...cookies.options,
       maxAge: sessionCookieSeconds,
     });
@@ -70,12 +68,13 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
 
   app.get("/sign-in", (context) => show(context, safePath(context.req.query("to"))));
 
-  const limit = bodyLimit({
-    maxSize: maxFormBytes,
-    onError: (context) => show(context, safePath(undefined), wrong, 400),
-  });
-  app.post("/sign-in/password", limit, async (context) => {
-    const parsed = form.safeParse(await context.req.parseBody().catch(() => undefined));
+  app.post("/sign-in/password", async (context) => {
+    const body = await readBody(context, maxFormBytes);
+    if (!Buffer.isBuffer(body)) {
+      const isTooLarge = body.status === 413;
+      return await show(context, safePath(undefined), isTooLarge ? wrong : tooMany(0), isTooLarge ? 400 : 429);
+    }
+    const parsed = form.safeParse(Object.fromEntries(new URLSearchParams(body.toString())));
     const to = safePath(parsed.data?.to);
     const place = placeOf(context);
     if (place.type === "refused" || context.req.header("origin") !== place.origin)
@@ -99,7 +98,7 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
       return await show(context, to, wrong, 401);
     }
     const person = { platform: "account" as const, id: account.name, name: account.name };
-    return await admit(context, { person }, to, deviceKeyOf(account));
+    return await admit(context, { person, validFrom: account.validFrom }, to, deviceKeyOf(account));
   });
 
   mountServiceSignIn(app, options, { show, showLater, admit });
