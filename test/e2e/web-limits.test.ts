@@ -168,6 +168,16 @@ test("event streams are limited, health checks still answer, and a closed stream
   expect(statuses.filter((status) => status === 429)).toHaveLength(30);
   expect((await fetch(new URL("/healthz", remora.url))).status).toBe(200);
   for (const stream of streams) stream.abort();
+  // Nobody reads these: HEAD has no body, and answers of one connection come one after the other.
+  const { port } = new URL(remora.url);
+  const bearer = { authorization: `Bearer ${remora.token}` };
+  const unread = Array.from({ length: 120 }, () => ask("127.0.0.1", "/local/api/events?person=you", "HEAD", bearer));
+  await Promise.all(unread);
+  const pipelined = connect(Number(port), "127.0.0.1");
+  const head = `GET /local/api/events?person=you HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: ${bearer.authorization}\r\n\r\n`;
+  pipelined.write(head.repeat(120));
+  await new Promise((first) => pipelined.once("data", first));
+  pipelined.destroy();
   const last = new AbortController();
   await expect.poll(() => open(last), { timeout: 10_000 }).toBe(200);
   last.abort();
