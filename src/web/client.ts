@@ -59,20 +59,38 @@ function clientIn(addresses: (string | undefined)[], isTrusted: (address: string
   return addresses[Math.max(0, last)];
 }
 
-/** The part of an address that one person can't change: IPv6 networks give each customer 2⁶⁴ addresses. */
-export function addressKey(address: string | undefined): string {
-  if (address === undefined || !isIPv6(address)) return address ?? "unknown";
-  const [head = "", tail] = address.split("%", 1)[0]?.split("::", 2) ?? [];
-  const before = head === "" ? [] : head.split(":");
-  const missing = tail === undefined ? 0 : 8 - before.length - (tail === "" ? 0 : tail.split(":").length);
-  const groups = [...before, ...new Array<string>(Math.max(0, missing)).fill("0"), ...(tail ?? "").split(":")];
-  return `${groups.slice(0, 4).join(":")}::/64`;
+/**
+ * The networks that an address is in, from the largest to the smallest. The last one is the part that one person can't
+ * change: IPv6 gives each customer 2⁶⁴ addresses, and many customers 2¹⁶ times that, or more.
+ */
+export function networksOf(address: string | undefined): string[] {
+  const [first = 0, ...rest] = address === undefined ? [] : groupsOf(address);
+  if (rest.length === 0) return ["unknown"];
+  const isIPv4Address = rest.length === 3;
+  const all = [first, ...rest].map((group) => (isIPv4Address ? `${group}` : group.toString(16)));
+  return isIPv4Address
+    ? [`${all.slice(0, 2).join(".")}.0.0/16`, `${all.slice(0, 3).join(".")}.0/24`, all.join(".")]
+    : [2, 3, 4].map((count) => `${all.slice(0, count).join(":")}::/${count * 16}`);
+}
+
+/** Four numbers of an IPv4 address, also of one in its IPv6 form or behind NAT64; eight of another IPv6 address. */
+function groupsOf(address: string): number[] {
+  if (isIPv4(address)) return address.split(".").map(Number);
+  // The URL parser converts every notation to hexadecimal groups.
+  const written = URL.parse(`http://[${address.split("%", 1)[0]}]`)?.hostname.slice(1, -1);
+  if (written === undefined) return [];
+  const [head = [], tail = []] = written
+    .split("::", 2)
+    .map((part) => part.split(":").flatMap((group) => (group === "" ? [] : [Number.parseInt(group, 16)])));
+  const groups = [...head, ...new Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+  const start = groups.slice(0, 6).join();
+  if (start !== "0,0,0,0,0,65535" && start !== "100,65435,0,0,0,0") return groups;
+  return groups.slice(6).flatMap((group) => [group >> 8, group & 255]);
 }
 
 /** What one customer of a provider often has: a /24 of IPv4, a /48 of IPv6. */
 export function addressBlock(address: string | undefined): string {
-  const key = addressKey(plainAddress(address));
-  return isIPv4(key) ? key.replace(/\d+$/, "0/24") : key.split(":").slice(0, 3).join(":");
+  return networksOf(plainAddress(address)).at(-2) ?? "unknown";
 }
 
 function incomingOf(context: Context): IncomingMessage | undefined {

@@ -4,6 +4,9 @@
  *
  * A connection that serves no request is idle: it waits for a request's head, for the rest of one that was answered, or for the
  * next one. If too many are idle, the network with the most loses its oldest. So connections that say nothing shut nobody out.
+ *
+ * A connection whose client takes next to nothing of what waits for it ends, so that a stalled download or stream, or a client
+ * that has vanished, does not keep its memory and its place.
  */
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
@@ -16,6 +19,11 @@ const checkEveryMs = 2_000;
 const maxIdleConnections = 512;
 /** With those that serve requests, such as event streams. More are refused, so that files can still be opened. */
 const maxConnections = 2_048;
+
+/** Of an answer: a client takes this much in this time, or all there is. */
+const minTakenBytes = 16 * 1024;
+const maxStallMs = 30_000;
+const stallCheckMs = 5_000;
 
 export function createLimitedServer(listener: RequestListener): Server {
   const times = { headersTimeout: headersTimeoutMs, connectionsCheckingInterval: checkEveryMs };
@@ -36,7 +44,21 @@ export function createLimitedServer(listener: RequestListener): Server {
       );
   }
 
+  const stalls = new Map<Socket, { taken: number; since: number }>();
+  const watch = setInterval(() => {
+    for (const [socket, { taken, since }] of stalls) {
+      const now = performance.now();
+      const takenNow = socket.bytesWritten - socket.writableLength;
+      if (socket.writableLength === 0 || takenNow - taken >= minTakenBytes)
+        stalls.set(socket, { taken: takenNow, since: now });
+      else if (now - since >= maxStallMs) socket.destroy();
+    }
+  }, stallCheckMs).unref();
+  server.once("close", () => clearInterval(watch));
+
   server.on("connection", (socket) => {
+    stalls.set(socket, { taken: 0, since: performance.now() });
+    socket.once("close", () => stalls.delete(socket));
     change(socket, 0);
     socket.once("close", () => idle.get(socket)?.leave());
   });

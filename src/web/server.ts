@@ -57,6 +57,11 @@ export function createWebServer(options: WebServerOptions): WebServer {
   let port = options.port;
 
   app.use(createHeaders());
+  // HEAD runs the route of GET, and its body is read by nobody: a stream would never end.
+  app.use(async (context, next) => {
+    await next();
+    if (context.req.method === "HEAD") await context.res.body?.cancel();
+  });
   let accounts: Accounts | undefined;
   const { publicUrl = null, trustedProxies = [] } = options;
   const placeOf = createPlaceOf({ publicUrl, trustedProxies, port: () => port });

@@ -49,8 +49,10 @@ describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`
     await tab.getByText("There is no such page.").waitFor();
     await story.expectUsable(tab);
     const cookies = await context.cookies();
+    const attributes = { httpOnly: true, secure: true, sameSite: "Lax", path: "/" };
     expect(cookies).toMatchObject([
-      { name: "__Host-remora-session", httpOnly: true, secure: true, sameSite: "Lax", path: "/" },
+      { name: "__Host-remora-device", ...attributes },
+      { name: "__Host-remora-session", ...attributes },
     ]);
     await context.close();
   });

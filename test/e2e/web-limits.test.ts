@@ -1,12 +1,13 @@
 /** Strangers and too many open pages must not affect health checks or people, even if the server listens on all addresses. */
 import { writeFile } from "node:fs/promises";
-import { request } from "node:http";
+import { type ClientRequest, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { commandHere } from "../cli/remora-here.ts";
 import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
@@ -17,7 +18,8 @@ let slack: SlackDouble;
 
 async function start(): Promise<void> {
   const config = join(home.data, "..", "remora.yaml");
-  await writeFile(config, JSON.stringify({ web: { host: "0.0.0.0" } }));
+  const web = { host: "0.0.0.0", publicUrl: "https://remora.example.com", trustedProxies: ["127.0.0.1"] };
+  await writeFile(config, JSON.stringify({ web }));
   remora = await startRemora(home, {
     REMORA_CONFIG: config,
     SLACK_BOT_TOKEN: slack.botToken,
@@ -58,6 +60,31 @@ function send(bytes: number, isChunked: boolean): Promise<{ status: number; sent
       else sending.once("drain", go);
     };
     go();
+  });
+}
+
+interface Asked {
+  status: number;
+  text: string;
+  cookies: string[];
+}
+
+const requests = new Set<ClientRequest>();
+
+/** As Node's own client, which lets a test say any Host. */
+function ask(address: string, path: string, method = "GET", given: Record<string, string> = {}, body = "") {
+  const { port } = new URL(remora.url);
+  const headers = { host: `127.0.0.1:${port}`, ...given };
+  return new Promise<Asked>((resolve, reject) => {
+    const sent = request({ host: address, port, path, method, headers });
+    requests.add(sent);
+    sent.once("close", () => requests.delete(sent));
+    sent.on("response", async (answer) => {
+      const text = Buffer.concat(await answer.toArray()).toString();
+      resolve({ status: answer.statusCode ?? 0, text, cookies: answer.headers["set-cookie"] ?? [] });
+    });
+    sent.on("error", reject);
+    sent.end(body);
   });
 }
 
@@ -227,9 +254,69 @@ test("event streams are limited, health checks still answer, and a closed stream
   expect(statuses.filter((status) => status === 429)).toHaveLength(30);
   expect((await fetch(new URL("/healthz", remora.url))).status).toBe(200);
   for (const stream of streams) stream.abort();
+  // Nobody reads these: HEAD has no body, and answers of one connection come one after the other.
+  const { port } = new URL(remora.url);
+  const bearer = { authorization: `Bearer ${remora.token}` };
+  const unread = Array.from({ length: 120 }, () => ask("127.0.0.1", "/local/api/events?person=you", "HEAD", bearer));
+  await Promise.all(unread);
+  const pipelined = connect(Number(port), "127.0.0.1");
+  const head = `GET /local/api/events?person=you HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: ${bearer.authorization}\r\n\r\n`;
+  pipelined.write(head.repeat(120));
+  await new Promise((first) => pipelined.once("data", first));
+  pipelined.destroy();
   const last = new AbortController();
   await expect.poll(() => open(last), { timeout: 10_000 }).toBe(200);
   last.abort();
+});
+
+test("under a flood of wrong passwords from everywhere, the right one signs in, and those who have signed in don't wait", async () => {
+  const own = { REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, REMORA_ENV_FILE: "/dev/null" };
+  const password = "correct horse battery";
+  const added = await commandHere(own, ["accounts", "add", "ann", "--role", "viewer"], `${password}\n`);
+  expect(added.stderr).toBe("");
+  const origin = "https://remora.example.com";
+  const signIn = async (from: string, given: string, cookie = "") => {
+    const headers = {
+      host: new URL(origin).host,
+      origin,
+      cookie,
+      "x-forwarded-proto": "https",
+      "x-forwarded-for": from,
+    };
+    const form = { ...headers, "content-type": "application/x-www-form-urlencoded" };
+    return await ask("127.0.0.1", "/sign-in/password", "POST", form, `name=ann&password=${given}`);
+  };
+  const places = [
+    (index: number) => `2001:db8:${index.toString(16)}::1`,
+    (index: number) => `2001:db8:1:${index.toString(16)}::1`,
+    (index: number) => `10.${index % 256}.9.9`,
+  ];
+  const seen = new Map<number, number>();
+  let isOver = false;
+  const connections = Array.from({ length: 8 }, async (_, connection) => {
+    for (let index = connection + 1; !isOver; index += 8) {
+      const { status } = await signIn(places[index % 3]?.(index) ?? "", "a wrong password");
+      seen.set(status, (seen.get(status) ?? 0) + 1);
+    }
+  });
+  await expect.poll(() => seen.get(401) ?? 0).toBeGreaterThan(32);
+  const first = await signIn("203.0.113.9", password);
+  expect([first.status, first.cookies.length]).toEqual([303, 2]);
+  expect((await signIn("2001:db9::9", password)).status).toBe(303);
+  const guessed = seen.get(401) ?? 0;
+  const device = first.cookies[0]?.split(";", 1)[0];
+  for (let count = 0; count < 3; count++) {
+    expect((await signIn("203.0.113.9", password)).status).toBe(303);
+    expect((await signIn("10.1.9.9", password, device)).status).toBe(303);
+  }
+  // In the end, they go away.
+  isOver = true;
+  requests.forEach((sent) => void sent.destroy());
+  await Promise.allSettled(connections);
+  expect((await signIn("198.51.100.7", password)).status).toBe(303);
+  // Two a second by then, so the six sign-ins did not wait for them.
+  expect((seen.get(401) ?? 0) - guessed).toBeLessThan(20);
+  expect([...seen.keys()]).toEqual([401]);
 });
 
 test("a request from elsewhere is from elsewhere, whatever Host it names: no metrics, no readiness, no token, no sign-in", async () => {
@@ -237,16 +324,6 @@ test("a request from elsewhere is from elsewhere, whatever Host it names: no met
   const elsewhere = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
   const own = elsewhere.filter(({ internal, scopeid }) => !internal && !scopeid).map(({ address }) => address);
   expect(own).not.toEqual([]);
-  const ask = (address: string, path: string, method = "GET", headers: Record<string, string> = {}) =>
-    new Promise<{ status: number; text: string; cookies: string[] }>((resolve, reject) => {
-      const sent = request({ host: address, port, path, method, headers: { host: `127.0.0.1:${port}`, ...headers } });
-      sent.on("response", async (answer) => {
-        const text = Buffer.concat(await answer.toArray()).toString();
-        resolve({ status: answer.statusCode ?? 0, text, cookies: answer.headers["set-cookie"] ?? [] });
-      });
-      sent.on("error", reject);
-      sent.end();
-    });
   const bearer = { authorization: `Bearer ${remora.token}` };
   for (const address of own.filter((one) => one.includes(".")))
     for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `${address}:${port}`]) {

@@ -99,6 +99,11 @@ export async function addAccountOfEachRole({ ledger, now }: AccountsWorld): Prom
   }
 }
 
+export function cookieNamed({ headers }: Answer, name: string): string {
+  const all = [headers["set-cookie"] ?? []].flat().flatMap((set) => set.split(";", 1));
+  return all.find((cookie) => cookie.startsWith(`${name}=`)) ?? "";
+}
+
 /** `name=value` of the cookie that an answer sets last. */
 export function cookieIn({ headers }: Answer): string {
   return [headers["set-cookie"] ?? []].flat().at(-1)?.split(";")[0] ?? "";

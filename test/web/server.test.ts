@@ -1,6 +1,7 @@
-import { request } from "node:http";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { type Log, silentLog } from "../../src/lib/log.ts";
 import { addressBlock } from "../../src/web/client.ts";
@@ -208,4 +209,44 @@ describe("connections", () => {
       for (const socket of silent) socket.destroy();
     }
   });
+});
+
+test("HEAD ends what GET would stream, and a client that takes nothing of an answer loses its connection after half a minute", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  const own = createServer();
+  let open = 0;
+  own.app.get("/endless", (context) => {
+    open += 1;
+    const cancel = () => {
+      open -= 1;
+    };
+    const pull = (sink: ReadableStreamDefaultController) => sink.enqueue(new Uint8Array(65_536));
+    return context.body(new ReadableStream({ pull, cancel }));
+  });
+  const { port: at } = await own.start();
+  const { status } = await fetch(`http://127.0.0.1:${at}/endless`, { method: "HEAD", headers: asProgram });
+  expect([status, open]).toEqual([200, 0]);
+  const [taking, stalled] = await Promise.all(
+    [true, false].map(async (isTaking) => {
+      const asked = request({ host: "127.0.0.1", port: at, path: "/endless", headers: asProgram, agent: false });
+      asked.on("error", () => {});
+      asked.end();
+      const [answer] = (await once(asked, "response")) as [IncomingMessage];
+      answer.on("error", () => {});
+      if (isTaking) answer.resume();
+      return { asked, answer };
+    }),
+  );
+  expect(open).toBe(2);
+  for (let seconds = 0; seconds < 40; seconds += 5) {
+    const was = taking?.answer.socket.bytesRead ?? 0;
+    await vi.waitFor(() => expect(taking?.answer.socket.bytesRead).toBeGreaterThan(was + 65_536));
+    vi.advanceTimersByTime(5_000);
+  }
+  await vi.waitFor(() => expect(open).toBe(1));
+  expect([taking?.asked.destroyed, stalled?.answer.complete]).toEqual([false, false]);
+  taking?.asked.destroy();
+  await vi.waitFor(() => expect(open).toBe(0));
+  vi.useRealTimers();
+  await own.close();
 });

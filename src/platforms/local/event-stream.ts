@@ -1,7 +1,10 @@
 /**
  * Streams live updates as Server-Sent Events. The event id is the revision, so a browser resumes from `Last-Event-ID`.
- * There is no queue: a stream reads what changed since its last revision, so a slow reader gets only the newest states.
+ * There is no queue: a stream reads what changed since its last revision, so a slow reader gets only the newest states, and
+ * the server ends one that has stalled. From time to time, or when others need its place, a stream asks its page to open
+ * another: a tunnel goes on reading when the page behind it has vanished, so nothing else would tell.
  */
+import type { IncomingMessage } from "node:http";
 import type { Context } from "hono";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import type { ChatMessage } from "./chat-message.ts";
@@ -15,23 +18,54 @@ const collectMs = 16;
 const heartbeatMs = 15_000;
 /** A page further behind must reload, and so must a page that is ahead, because the chat was replaced. */
 const maxCatchUpChanges = 500;
+/** Read at once, so that many streams that wait for their readers hold little. */
+const changesAtOnce = 20;
+const maxLifetimeMs = 15 * 60_000;
+/** If all places are taken, the oldest stream gives up its own after this time. */
+const minLifetimeMs = 60_000;
 
 const tooMany = `Too many pages are open (${maxEventStreams}). Close some, or try again later.`;
 
+interface OpenStream {
+  since: number;
+  renew: AbortController;
+}
+
 export function createEventStreams(store: ChatStore, signal: AbortSignal) {
-  let open = 0;
+  /** Oldest first. */
+  const open = new Set<OpenStream>();
+
+  /** False if all places are taken by streams that have just begun. */
+  function makeRoom(): boolean {
+    const [oldest] = open;
+    if (open.size < maxEventStreams || oldest === undefined) return true;
+    if (performance.now() - oldest.since < minLifetimeMs) return false;
+    oldest.renew.abort();
+    return open.delete(oldest);
+  }
+
   return (context: Context, person: string, since: number): Response => {
-    if (open >= maxEventStreams) return context.json({ error: tooMany }, 429);
+    if (!makeRoom()) return context.json({ error: tooMany }, 429);
     // Stop proxies and browsers from buffering the stream.
     context.header("X-Accel-Buffering", "no");
-    open += 1;
+    const own = { since: performance.now(), renew: new AbortController() };
+    open.add(own);
+    const timer = setTimeout(() => own.renew.abort(), maxLifetimeMs);
+    const { socket } = (context.env as { incoming: IncomingMessage }).incoming;
     return streamSSE(context, async (stream) => {
       const ended = new AbortController();
       stream.onAbort(() => ended.abort());
+      // An answer that waits behind another one of its connection is never told that this has closed.
+      const end = () => stream.abort();
+      socket.once("close", end);
+      if (socket.destroyed) end();
+      const closed = AbortSignal.any([ended.signal, signal]);
       try {
-        await sendChanges(stream, { store, person, since, closed: AbortSignal.any([ended.signal, signal]) });
+        await sendChanges(stream, { store, person, since, closed, renew: own.renew.signal });
       } finally {
-        open -= 1;
+        open.delete(own);
+        clearTimeout(timer);
+        socket.off("close", end);
       }
     });
   };
@@ -42,9 +76,14 @@ interface ChangeStream {
   person: string;
   since: number;
   closed: AbortSignal;
+  /** The page is to open another stream. */
+  renew: AbortSignal;
 }
 
-async function sendChanges(stream: SSEStreamingApi, { store, person, since, closed }: ChangeStream): Promise<void> {
+async function sendChanges(
+  stream: SSEStreamingApi,
+  { store, person, since, closed, renew }: ChangeStream,
+): Promise<void> {
   let revision = since;
   let spokeAt = Date.now();
   let listsVersion = -1;
@@ -62,7 +101,8 @@ async function sendChanges(stream: SSEStreamingApi, { store, person, since, clos
       const lists = { people: store.people(), channels: store.channels.names() };
       await stream.writeSSE({ event: "lists", data: JSON.stringify(lists) });
     }
-    for (const message of store.changes(person, revision, maxCatchUpChanges)) {
+    const changes = store.changes(person, revision, changesAtOnce);
+    for (const message of changes) {
       if (closed.aborted) return;
       await stream.writeSSE({ event: "message", id: `${message.revision}`, data: JSON.stringify(message) });
       revision = message.revision;
@@ -72,7 +112,11 @@ async function sendChanges(stream: SSEStreamingApi, { store, person, since, clos
       await stream.writeSSE({ event: "ping", data: "" });
       spokeAt = Date.now();
     }
-    await changed;
+    if (renew.aborted) {
+      await stream.writeSSE({ event: "renew", data: "" });
+      return;
+    }
+    if (changes.length < changesAtOnce) await changed;
   }
 }
 

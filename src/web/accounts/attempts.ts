@@ -1,27 +1,18 @@
-/**
- * Limits attempts to sign in, per address and per account, in this process. An attempt counts when it begins, so that
- * parallel attempts are limited too, and a success forgives what the account had.
- */
+/** Counts attempts by key, in this process and for a time. Which attempts count, and how many may, is the caller's to say. */
 import { elapsedSince } from "../../lib/elapsed.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
 
-export interface AttemptKey {
-  key: string;
-  /** In 15 minutes. */
-  max: number;
-}
-
 export interface Attempts {
-  /** Returns how long to wait in milliseconds, or 0 after counting this attempt. */
-  begin(keys: readonly AttemptKey[]): number;
-  forgive(key: string): void;
+  count(key: string): number;
+  add(key: string): void;
+  /** Milliseconds until another attempt may follow; 0 if fewer than `max` have been counted. */
+  waitMs(key: string, max: number): number;
 }
 
-const windowMs = 15 * 60_000;
-/** More addresses than these at once are an attack from many machines; the oldest are forgotten. */
+/** More than these at once are an attack from many networks; those that were used longest ago are forgotten. */
 const maxKeys = 50_000;
 
-export function createAttempts(now: () => number = Date.now): Attempts {
+export function createAttempts(windowMs: number, now: () => number): Attempts {
   const counts = createLruMap<{ since: number; count: number }>(maxKeys);
 
   function current(key: string): { since: number; count: number } {
@@ -30,13 +21,14 @@ export function createAttempts(now: () => number = Date.now): Attempts {
   }
 
   return {
-    begin(keys) {
-      const all = keys.map(({ key, max }) => ({ key, max, ...current(key) }));
-      const full = all.filter(({ count, max }) => count >= max);
-      if (full.length > 0) return Math.max(...full.map(({ since }) => since + windowMs - now()));
-      for (const { key, since, count } of all) counts.set(key, { since, count: count + 1 });
-      return 0;
+    count: (key) => current(key).count,
+    add(key) {
+      const { since, count } = current(key);
+      counts.set(key, { since, count: count + 1 });
     },
-    forgive: (key) => void counts.delete(key),
+    waitMs(key, max) {
+      const { since, count } = current(key);
+      return count < max ? 0 : since + windowMs - now();
+    },
   };
 }

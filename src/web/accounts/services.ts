@@ -2,6 +2,7 @@
  * Signs people in through Slack (OpenID Connect), Discord (OAuth 2, scope `identify`) or another OpenID provider.
  * openid-client checks state, nonce, issuer, audience, signature and expiry. Access tokens are not kept.
  */
+import { randomBytes } from "node:crypto";
 import type { ClientAuth, Configuration } from "openid-client";
 import { z } from "zod";
 import { oneLine } from "../../lib/text/sanitize.ts";
@@ -38,6 +39,8 @@ export interface SignedIn {
 export interface Services {
   /** In the order of the page. */
   list(): { service: ServiceName; name: string }[];
+  /** For newDevice (cookies.ts): a browser that has signed in with this service. */
+  deviceKey(service: ServiceName): string;
   secrets(): Promise<Secrets>;
   /** The address at the service to which the browser goes. Rejects if the service can't be reached. */
   address(service: ServiceName, secrets: Secrets): Promise<string>;
@@ -66,15 +69,21 @@ const discordUser = z.object({
 });
 
 export function createServices(settings: ServiceSettings, publicUrl: string | null): Services {
-  const configurations = new Map<ServiceName, Configuration>();
+  const configurations = new Map<ServiceName, Promise<Configuration>>();
+  /** In place of a secret that a provider did not give. Other processes and the next one don't know it. */
+  const ownKey = randomBytes(32).toString("base64url");
   const library = () => import("openid-client");
 
+  /** Who asks at the same time shares one answer. A failure is forgotten. */
   async function configurationOf(service: ServiceName): Promise<Configuration> {
-    const known = configurations.get(service);
-    if (known !== undefined) return known;
-    const found = await configure(service);
+    const found = configurations.get(service) ?? configure(service);
     configurations.set(service, found);
-    return found;
+    try {
+      return await found;
+    } catch (thrown) {
+      if (configurations.get(service) === found) configurations.delete(service);
+      throw thrown;
+    }
   }
 
   async function configure(service: ServiceName): Promise<Configuration> {
@@ -114,6 +123,7 @@ export function createServices(settings: ServiceSettings, publicUrl: string | nu
       ...(settings.discord === null ? [] : [{ service: "discord" as const, name: "Discord" }]),
       ...(settings.oidc === null ? [] : [{ service: "oidc" as const, name: settings.oidc.name }]),
     ],
+    deviceKey: (service) => `${service} ${settings[service]?.clientSecret ?? ownKey}`,
     async secrets() {
       const client = await library();
       return { state: client.randomState(), nonce: client.randomNonce(), verifier: client.randomPKCECodeVerifier() };

@@ -75,6 +75,8 @@ export function follow(person, since, { onMessage, onLists, onReset, onConnectio
       heard((event) => onLists(JSON.parse(event.data))),
     );
     source.addEventListener("reset", heard(onReset));
+    // This stream ends now. The next one begins where it was, and nobody reads of a lost connection.
+    source.addEventListener("renew", open);
     source.addEventListener("error", () => {
       onConnection(false);
       if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, reconnectMs);
