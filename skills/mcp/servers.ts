@@ -93,11 +93,14 @@ function hiddenIn(server: ServerSettings): [name: string, value: string][] {
   if ("url" in server) return [["url password", server.url], ...Object.entries(server.headers)];
   const { args, env } = server;
   const ofArgs = args.map((arg, index): [string, string] => {
-    const [, flag, value] = /^(-{0,2}[\w.-]+)[=:](.+)$/s.exec(arg) ?? [];
+    const [, flag, value] = /^(-{0,2}[\w.-]+)=(.+)$/s.exec(arg) ?? [];
     return value === undefined ? [args[index - 1] ?? "", arg] : [flag ?? "", value];
   });
   // Other arguments are names of packages and files.
-  return [...ofArgs.filter(([name, value]) => isSecretName(name) || value.includes("://")), ...Object.entries(env)];
+  return [
+    ...ofArgs.filter(([name, value]) => isSecretName(name) || /^[a-z][a-z0-9+.-]*:\/\//i.test(value)),
+    ...Object.entries(env),
+  ];
 }
 
 function createLines(server: string, redact: (text: string) => string, log: PluginHome["log"]) {

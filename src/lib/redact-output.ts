@@ -221,6 +221,8 @@ function markContinued(text: string, isMarked: Uint8Array, mark: Mark): void {
     const [after = ""] = /^[\w+=~%/.-]*/.exec(text.slice(at + 1, at + 200)) ?? [];
     const isOdd = (word: string) => /\d/.test(word) || !isReadable(word);
     const isAlone = /^(?:\n|$)/.test(text.slice(at + 1 + after.length));
+    const isOne = (before + after).length >= minUnknownCharacters && isOdd(before) && isOdd(after);
+    if (isOne && !(isReadable(before) && isReadable(after))) mark(at - before.length, at + 1 + after.length);
     if (isMarked[at - 1] === 1 && (isAlone || isOdd(after))) mark(at + 1, at + 1 + after.length);
     if (isMarked[at + 1] === 1 && isOdd(before)) mark(at - before.length, at);
   }
