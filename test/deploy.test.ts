@@ -43,7 +43,7 @@ interface Pod {
     envFrom: object[];
     env: { name: string; value: string }[];
     livenessProbe: { httpGet: object };
-    readinessProbe: { httpGet: object };
+    readinessProbe: { exec: { command: string[] } };
     volumeMounts: { name: string; mountPath: string }[];
     securityContext: { readOnlyRootFilesystem: boolean; capabilities: { drop: string[] } };
   }[];
@@ -117,14 +117,18 @@ test("the manifests fit together and to the code", async () => {
     const [container] = containers;
     expect(container?.args).toEqual(["start", "--role", metadata.name]);
     expect(container?.securityContext).toMatchObject({ readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } });
-    expect([container?.livenessProbe.httpGet, container?.readinessProbe.httpGet]).toMatchObject([
-      { path: "/healthz" },
-      { path: "/readyz" },
-    ]);
+    // Only the pod itself is told more than that the process lives.
+    expect(container?.livenessProbe.httpGet).toEqual({ path: "/healthz", port: "http" });
+    expect(container?.readinessProbe.exec.command.join(" ")).toContain("fetch('http://127.0.0.1:4180/readyz')");
     const claims = metadata.name === "platforms" ? ["data"] : [];
     const mounted = container?.volumeMounts.map(({ name }) => name).toSorted();
     expect(mounted).toEqual([...volumes.map(({ name }) => name), ...claims].toSorted());
   }
+  const policies = manifests.filter(({ kind }) => kind === "NetworkPolicy");
+  expect(policies.map(({ spec }) => spec)).toMatchObject([
+    { podSelector: { matchLabels: { app: "remora" } }, policyTypes: ["Ingress"], ingress: [] },
+    { podSelector: { matchLabels: { app: "remora-redis" } }, policyTypes: ["Ingress"] },
+  ]);
   const budgets = manifests.filter(({ kind }) => kind === "PodDisruptionBudget");
   expect(budgets.map(({ metadata }) => metadata.name)).toEqual(["platforms", "worker"]);
   const loaded = loadSettings({ REMORA_CONFIG: resolve(project, folder, "remora.yaml") }, project);

@@ -37,6 +37,7 @@ async function execute(tool: string, input: JsonObject, context: PluginContext):
   } catch (thrown) {
     const problem = tool === "chat_upload" ? explainFileProblem(thrown, textIn(input.path)) : undefined;
     // Return a refusal as an answer; throw a transient failure so that the queue retries the call.
+    if (thrown instanceof RemoraError && thrown.code === "platform.closed-here") return thrown.plain;
     if (thrown instanceof RemoraError && !thrown.isRetryable) return failure(thrown.message);
     if (problem !== undefined) return failure(problem);
     throw thrown;
@@ -77,13 +78,18 @@ async function search(input: JsonObject, chat: PluginChat): Promise<PluginResult
   const [after, before] = [timeIn(input.after), timeIn(input.before)];
   if (Number.isNaN(after) || Number.isNaN(before))
     return failure("Write after and before as a date or time, such as 2026-11-01 or 2026-11-01T14:00Z.");
-  const found = await chat.search({
+  const { lines, closed } = await chat.search({
     ...{ text: textIn(input.query), limit: typeof input.limit === "number" ? input.limit : usualResults },
     ...{ ...optional("channel", input.channel), ...optional("author", input.author) },
     ...{ ...(after === undefined ? {} : { after }), ...(before === undefined ? {} : { before }) },
   });
-  if (found.length === 0) return "No message that this person can see matches. Other words may find more.";
-  return found.map(foundText).join("\n");
+  const found =
+    lines.length === 0
+      ? "No message that this person can see matches. Other words may find more."
+      : lines.map(foundText).join("\n");
+  if (closed === 0) return found;
+  const [left, them] = closed === 1 ? ["One channel was", "it"] : [`${closed} channels were`, "them"];
+  return `${found}\n\n(${left} not searched, because not everybody in this conversation can read ${them}. In a direct message, I search ${them} too. Say so if it matters.)`;
 }
 
 function foundText({ author, channel, at, link, text }: FoundLine): string {

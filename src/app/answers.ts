@@ -1,6 +1,6 @@
 /** Builds what people can do below an answer: see its record, try again, and rate it. */
 import { createRetry } from "../engine/conversation/retry-turn.ts";
-import type { Access } from "../ports/access.ts";
+import type { BarredBecause } from "../ports/access.ts";
 import type { Memory } from "../ports/memory.ts";
 import type { Platform, PlatformHandlers } from "../ports/platform.ts";
 import { createFooterClicks } from "../turn-report/footer-clicks.ts";
@@ -17,20 +17,20 @@ export interface Answers extends Pick<PlatformHandlers, "onFooter"> {
 
 export interface AnswersParts extends Pick<ConversationParts, "conversations" | "reports"> {
   memory: Pick<Memory, "recordFeedback">;
-  access: Access;
+  barredBecause: BarredBecause;
   platform(name: string): Platform | undefined;
 }
 
 export function buildAnswers(
   { settings }: AppOptions,
   { ledger }: State,
-  { conversations, reports, memory, access, platform }: AnswersParts,
+  { conversations, reports, memory, barredBecause, platform }: AnswersParts,
 ): Answers {
   const records = createRecords({
-    ...{ ledger, reports, access, withCost: () => settings.config.answers.cost },
+    ...{ ledger, reports, barredBecause, withCost: () => settings.config.answers.cost },
     mayRead: async (name, conversationId, person) => await platform(name)?.mayRead?.(conversationId, person),
   });
-  const retry = createRetry({ ledger, reports, access, accept: conversations.accept });
+  const retry = createRetry({ ledger, reports, barredBecause, accept: conversations.accept });
   const ratings = createRatings({ ledger, memory, records, isOn: settings.config.answers.feedback });
   return { records, ratings, onFooter: createFooterClicks({ records, retry, rate: ratings.rate }) };
 }

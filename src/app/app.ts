@@ -10,7 +10,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { createAccess } from "../access/access.ts";
-import { createMayRepeat } from "../access/may-repeat.ts";
+import { createBarredBecause, createMayRepeat } from "../access/may-repeat.ts";
 import { createRequestLimits } from "../access/request-limits.ts";
 import { createOwnerCheck } from "../approvals/authority.ts";
 import { accessRules } from "../config/derive.ts";
@@ -126,7 +126,8 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   state.live.onApplied(() => Object.assign(rules, accessRules(settings)));
   const access = createAccess({ rules, ledger: state.ledger, isOwner });
   const personNow = createPersonNow((name) => platforms.byName.get(name));
-  const mayRepeat = createMayRepeat({ access, personNow });
+  const barredBecause = createBarredBecause(access);
+  const mayRepeat = createMayRepeat({ barredBecause, personNow });
   const { chatLog, search, ...ofChatLog } = buildChatLog(options, state, platforms);
   closing.add(ofChatLog);
   const memory = closing.add(buildMemory(options, state, late.usage.get));
@@ -144,7 +145,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const tools = closing.add(await buildTools(options, state, { ...late, sandbox, skills, isOwner }));
   const parts = closing.add(
     buildConversations(options, state, {
-      ...{ ...late, memory, sandbox, skills, models, tools, deliveries, personNow, mayRepeat },
+      ...{ ...late, memory, sandbox, skills, models, tools, deliveries, personNow, mayRepeat, access, barredBecause },
       searchChat: search,
       platform: (name) => platforms.byName.get(name),
       serves: platforms.serves,
@@ -160,7 +161,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const answers = buildAnswers(options, state, {
     ...parts,
     memory,
-    access,
+    barredBecause,
     platform: (name) => platforms.byName.get(name),
   });
   const commands = buildCommands(options, state, {

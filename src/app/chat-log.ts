@@ -1,7 +1,8 @@
 /** Builds the log of what people say in channels, and its search. */
 import { join } from "node:path";
 import { createChatLog, type StoredChatLog, switchedOffChatLog } from "../chat-log/chat-log.ts";
-import { type ChatSearch, createChatSearch } from "../chat-log/chat-search.ts";
+import { createChatSearch } from "../chat-log/chat-search.ts";
+import type { ChatSearch } from "../ports/chat-services.ts";
 import type { AppOptions } from "./options.ts";
 import type { Platforms } from "./platforms.ts";
 import { searchThread } from "./search-thread.ts";

@@ -1,9 +1,9 @@
 /** Builds the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
 import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
-import type { ChatSearch } from "../chat-log/chat-search.ts";
 import { approvalPolicy, backfillLimits } from "../config/derive.ts";
 import type { History } from "../context/history-store.ts";
+import { createAskDirectly } from "../engine/conversation/ask-directly.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
 import { minWaitMs } from "../engine/conversation/waiting-room.ts";
@@ -16,8 +16,9 @@ import { logContext } from "../lib/log-context.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
 import { createFileInspector } from "../plugin-sdk/documents/file-inspector.ts";
-import type { MayRepeat } from "../ports/access.ts";
+import type { Access, BarredBecause, MayRepeat } from "../ports/access.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
+import type { ChatSearch } from "../ports/chat-services.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
 import { copyTurnId } from "../ports/copies.ts";
@@ -78,6 +79,8 @@ export interface ConversationLinks {
   services: ToolsParts["services"];
   personNow: PersonNow;
   mayRepeat: MayRepeat;
+  access: Access;
+  barredBecause: BarredBecause;
   /** Aborts when the grace period of a stop is over. */
   overdue: AbortSignal;
 }
@@ -103,7 +106,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const approvals = openApprovals(options, state, links);
   links.approvals.set(approvals);
   const questions = createQuestions({
-    ...{ ledger, bus, redact, log },
+    ...{ ledger, bus, redact, log, barredBecause: links.barredBecause },
     show: async (card) => (await deliveries.current(card.target)).question(card),
   });
   const schedules = createSchedules({
@@ -122,9 +125,15 @@ export function buildConversations(options: AppOptions, state: State, links: Con
       inboxBytes: config.files.inboxMegabytes * 1024 * 1024,
     },
   });
+  const askDirectly = createAskDirectly({
+    ...{ ledger, log, access: links.access, openReply: deliveries.open },
+    reach: (platform) => links.platform(platform)?.reach,
+    accept: (message) => links.conversations.get().accept(message),
+  });
   links.services.set(
     createPluginServices({
       ...{ ledger, files, questions, schedules, platform: links.platform, searchChat: links.searchChat },
+      askDirectly,
       memoryFor: createScopedMemory(memory, tools.isOwnersCall),
     }),
   );
@@ -135,6 +144,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     context: wrap("context", context),
     provider: wrap("provider", links.models.provider),
     modelNotes: createModelNotes(),
+    askDirectly,
     readModel: wrap("readModel", readModel),
     async deliverDirect({ id, target, messages: [first] }) {
       const [userId = "", reach] = [first?.author.id, links.platform(target.platform)?.reach];
@@ -204,7 +214,7 @@ function openApprovals(
   };
   live.onApplied(() => Object.assign(policy, approvalPolicy(settings)));
   return createApprovals({
-    ...{ ledger, events, audit, gate, policy, mask, log },
+    ...{ ledger, events, audit, gate, policy, mask, log, barredBecause: links.barredBecause },
     changes: drafts,
     files: drafts,
     repeats: {

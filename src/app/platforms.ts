@@ -4,6 +4,7 @@ import type { Hono } from "hono";
 import type { Dispatcher } from "undici";
 import type { Settings } from "../config/settings.ts";
 import { createPosts } from "../engine/turn/posts.ts";
+import type { ReadBody } from "../lib/read-body.ts";
 import { createPageHome } from "../platforms/local/page-home.ts";
 import { createConnections, type PlatformConnections } from "../platforms/shared/connections.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
@@ -39,7 +40,7 @@ export interface PlatformLinks {
 /** Only a person can put a refused token right. */
 const refusedTokenRetryMs = 30_000;
 
-type MountedPlatform = Platform & { mount(app: Hono): void };
+type MountedPlatform = Platform & { mount(app: Hono, readBody: ReadBody): void };
 
 export async function buildPlatforms(options: AppOptions, state: State, links: PlatformLinks): Promise<Platforms> {
   const { settings, role, redact, log } = options;

@@ -23,7 +23,7 @@ export function buildWebServer(
 export function buildAccounts(
   { settings, log }: AppOptions,
   { ledger, audit }: State,
-  { app, admit, placeOf, cookiesOf }: WebServer,
+  { app, admit, placeOf, readBody, cookiesOf }: WebServer,
   slackPerson: Platform["lookUp"],
 ): Accounts {
   const { web } = settings.config;
@@ -37,7 +37,7 @@ export function buildAccounts(
       (await slackPerson(authorOf(person), "slack:")) !== undefined,
   });
   admit(accounts);
-  mountSignIn(app, { accounts, ledger, audit, log, placeOf, cookiesOf });
+  mountSignIn(app, { accounts, ledger, audit, log, placeOf, readBody, cookiesOf });
   return accounts;
 }
 
@@ -45,8 +45,8 @@ export interface PagesParts extends DashboardParts {
   platforms: Platforms;
 }
 
-export function mountPages({ app }: WebServer, options: AppOptions, state: State, parts: PagesParts): void {
+export function mountPages({ app, readBody }: WebServer, options: AppOptions, state: State, parts: PagesParts): void {
   if (takesMessages(options.role))
-    for (const platform of parts.platforms.byName.values()) if (isMounted(platform)) platform.mount(app);
+    for (const platform of parts.platforms.byName.values()) if (isMounted(platform)) platform.mount(app, readBody);
   buildDashboard(app, options, state, parts);
 }

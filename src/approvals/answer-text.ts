@@ -12,6 +12,8 @@ import { whyLines } from "./why.ts";
 export const unknownCard = "This card is no longer valid, so nothing was changed. Ask again if you still need it.";
 
 export const hasLeft = "You can't answer this: you are no longer where it was asked, so nothing was changed.";
+export const mayNotUseNow =
+  "You can't answer this: you asked for it, and you may not use me here any more. Nothing was changed.";
 export const unchecked =
   "Could not check whether you may still answer this, so nothing was changed. Try again in a moment.";
 

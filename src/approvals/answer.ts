@@ -8,6 +8,7 @@ import {
   accepted,
   alreadySettledText,
   hasLeft,
+  mayNotUseNow,
   notYoursText,
   refused,
   unchecked,
@@ -36,7 +37,7 @@ export async function answerCard(context: ApprovalsContext, given: Click): Promi
   const answerer = isFromOutside(seen, given) ? { ...given, isFromOutside: true } : given;
   // Before the lock, because a slow service must not keep others from answering.
   const standing = await standingOf(context, first.body, answerer);
-  if (standing.type !== "here") return refused(standing.type === "gone" ? hasLeft : unchecked);
+  if (standing.type !== "here") return refused(standingTexts[standing.type]);
   const click = { ...answerer, by: standing.by };
   return await context.serial(cardId, async () => {
     const found = await cardRows(context.ledger, cardId);
@@ -122,6 +123,7 @@ async function answerRows(
   }
 }
 
+const standingTexts = { gone: hasLeft, barred: mayNotUseNow, unknown: unchecked };
 const undelivered =
   "Not all of the diff could be sent here, so nobody can approve it here. Use Show diff again, the dashboard, or `remora approvals`.";
 const approves: ReadonlySet<string> = new Set(["approve", "allow", "part", "edit"]);

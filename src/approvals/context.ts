@@ -2,7 +2,7 @@
 import type { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { Mask } from "../lib/redact.ts";
-import type { Repeats } from "../ports/access.ts";
+import type { BarredBecause, Repeats } from "../ports/access.ts";
 import type { ApprovalRecord, CardRecord, ChangesActions } from "../ports/approval.ts";
 import type { Audit } from "../ports/audit.ts";
 import type { FileBinder } from "../ports/bound-files.ts";
@@ -46,6 +46,8 @@ export interface ApprovalsOptions {
   files?: FileBinder;
   /** True if the person can read the conversation now. Absent if nobody can tell. */
   isPresent?(by: Author, target: Pick<ReplyTarget, "platform" | "conversationId">): Promise<boolean>;
+  /** If absent, everybody may use the agent. */
+  barredBecause?: BarredBecause;
   /** Checks edited arguments against the tool's schema. Resolves to an error message if they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
   changes?: ChangesActions;

@@ -42,16 +42,17 @@ export function mayAnswer(
 const maxCheckMs = 4_000;
 
 /** `by` has the roles of now. */
-type Standing = { type: "here"; by: Author } | { type: "gone" } | { type: "unknown"; why: string };
+type Standing = { type: "here"; by: Author } | { type: "gone" | "barred" } | { type: "unknown"; why: string };
+type StandingRecord = Pick<ApprovalRecord, "scope" | "target" | "turnId" | "requester" | "alsoAsked">;
 type Answerer = Pick<Click, "by" | "isOperator" | "isFromOutside" | "platform">;
 
 /**
  * Whether the person still belongs to where the card stands, asked of the service now: somebody who left a private channel,
- * or the whole workspace, may still see its cards and copies. In doubt, nothing that they click counts.
+ * or the whole workspace, may still see its cards and copies. Who asked for a call must also be allowed to ask, now. In doubt, nothing that they click counts.
  */
 export async function standingOf(
   context: ApprovalsContext,
-  record: Pick<ApprovalRecord, "scope" | "target">,
+  record: StandingRecord,
   answerer: Answerer,
 ): Promise<Standing> {
   const { by, isOperator } = answerer;
@@ -59,7 +60,8 @@ export async function standingOf(
   try {
     const asked = Promise.all([isPresent(context, record, answerer), personNow(context, answerer, record.target)]);
     const [isThere, now] = await untilAborted(asked, AbortSignal.timeout(maxCheckMs));
-    return isThere && now !== undefined ? { type: "here", by: now } : { type: "gone" };
+    if (!isThere || now === undefined) return { type: "gone" };
+    return (await isBarred(context, record, { ...answerer, by: now })) ? { type: "barred" } : { type: "here", by: now };
   } catch (thrown) {
     const why = messageOf(thrown);
     context.log.warn({ person: by.id, error: why }, "could not check whether a person may still answer a card");
@@ -75,6 +77,18 @@ async function isPresent(
 ): Promise<boolean> {
   const isSure = isFromOutside === true || scope.startsWith("dm:") || platform !== target.platform;
   return isSure || asksService === undefined || (await asksService(by, target));
+}
+
+/** Whom the operator named as an approver need not be one of those who use the agent. */
+async function isBarred(
+  { ledger, barredBecause }: ApprovalsContext,
+  { target, turnId, requester, alsoAsked = [] }: StandingRecord,
+  { by, platform = target.platform }: Answerer,
+): Promise<boolean> {
+  const hasAsked = platform === target.platform && [requester.id, ...alsoAsked].includes(by.id);
+  if (!hasAsked || barredBecause === undefined) return false;
+  const turn = await ledger.get("turn", turnId);
+  return turn !== undefined && (await barredBecause(turn.body, by)) !== undefined;
 }
 
 /** Undefined if the person has left. A person of another chat service has no place here, so is not looked up. */

@@ -2,27 +2,21 @@
  * Searches what people said in channels, for one requester:
  *
  *   1. ask the platform which channels the requester can see now; if it can't tell, search nothing
- *   2. search these channels in the chat log and with the service's own search, if there is one
- *   3. drop results from other channels, duplicates, and the request itself
+ *   2. leave out those that not everybody who reads the answer can see
+ *   3. search the others channels in the chat log and with the service's own search, if there is one
+ *   4. drop results from other channels, duplicates, and the request itself
  */
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import type { ChatActions, ChatPlace, ChatQuery, FoundLine, SeenChannel } from "../ports/chat.ts";
+import type { ChatActions, ChatQuery, FoundLine, SeenChannel } from "../ports/chat.ts";
 import type { LoggedMessage } from "../ports/chat-log.ts";
-import type { TurnRecord } from "../ports/turn.ts";
+import type { ChatSearch } from "../ports/chat-services.ts";
 import type { StoredChatLog } from "./chat-log.ts";
 
 export interface ChatSearchOptions {
   chatLog: Pick<StoredChatLog, "find" | "isEnabled" | "isExcluded">;
   log: Log;
 }
-
-export type ChatSearch = (
-  turn: Pick<TurnRecord, "messages" | "target">,
-  chat: ChatActions,
-  place: ChatPlace,
-  query: ChatQuery,
-) => Promise<FoundLine[]>;
 
 const maxResults = 50;
 
@@ -50,10 +44,12 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
     const query = { ...asked, limit: limit + requests.size };
     const visible = (await chat.channels(place)).filter(({ id }) => !chatLog.isExcluded(platform, id));
     const wanted = named === undefined ? visible : [channelNamed(visible, named, platform)];
-    const channels = new Map(wanted.map((channel) => [channel.id, channel.name]));
+    const { open = [], closed = [] } = Object.groupBy(wanted, ({ isOpenHere }) => (isOpenHere ? "open" : "closed"));
+    if (open.length === 0) return { lines: [], restricted: [], closed };
+    const channels = new Map(open.map((channel) => [channel.id, channel]));
     const [logged, served] = await Promise.all([
       chatLog.find({ platform, ...query, channels: [...channels.keys()] }),
-      searchService(chat, query, named === undefined ? undefined : wanted[0]),
+      searchService(chat, query, named === undefined ? undefined : open[0]),
     ]);
     const isWanted = ({ id, channelId, at }: LoggedMessage) =>
       channels.has(channelId) &&
@@ -61,7 +57,9 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
       at >= (query.after ?? 0) &&
       at < (query.before ?? Number.POSITIVE_INFINITY);
     const found = merged(logged.filter(isWanted), served.filter(isWanted)).slice(0, limit);
-    return await Promise.all(found.map((message) => lineOf(message, channels.get(message.channelId) ?? "", chat)));
+    const restricted = open.filter(({ id, isPublic }) => !isPublic && found.some(({ channelId }) => channelId === id));
+    const lines = found.map((message) => lineOf(message, channels.get(message.channelId)?.name ?? "", chat));
+    return { lines: await Promise.all(lines), restricted, closed };
   };
 }
 

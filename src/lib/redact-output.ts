@@ -181,13 +181,16 @@ function markUnknown(text: string, mark: Mark): void {
     // Parts of one base64 text: short ones show nothing that reads like a word either.
     const spread = (at: number, from: number) => {
       const [part = ""] = found[at] ?? [];
-      if (isBad[from] === true && (part.length < 3 || !isReadable(part))) isBad[at] = true;
+      const isLike = part.length < 3 || !isReadable(part) || /[a-z].*[A-Z]/.test(part);
+      if (isBad[from] === true && isLike) isBad[at] = true;
     };
     for (let at = 1; at < found.length; at += 1) spread(at, at - 1);
     for (let at = found.length - 2; at >= 0; at -= 1) spread(at, at + 1);
     // Many short parts that read like nothing.
     const all = word.replace(/[/.]/g, "");
-    const isNothing = all.length >= 20 && found.filter(([part]) => !isReadable(part)).length * 2 > found.length;
+    const isBase64 = isBad.includes(true) && /\+|=$/.test(word);
+    const isNothing =
+      isBase64 || (all.length >= 20 && found.filter(([part]) => !isReadable(part)).length * 2 > found.length);
     for (const [at, { 0: part, index: start }] of found.entries())
       if (isBad[at] === true || isNothing) mark(index + start, index + start + part.length);
   }
@@ -197,10 +200,12 @@ const pieceShape = /^(?:\d{1,13}|v?\d+[A-Za-z]{0,3}|\d{1,2}T\d{1,2}|[A-Za-z]+\d{
 
 /** Words, numbers and dates, joined as in names of files, packages and constants. */
 function isReadable(part: string): boolean {
-  return part
-    .split(/[_+=~%-]+/)
-    .filter((piece) => piece !== "")
-    .every((piece) => pieceShape.test(piece) && piece.replace(/\D/g, "").length <= maxDigits && areWords(piece));
+  const pieces = part.split(/[_+=~%-]+/).filter((piece) => piece !== "");
+  const mixed = pieces.filter((piece) => /\d/.test(piece) && /[A-Za-z]/.test(piece));
+  return (
+    mixed.length < 3 &&
+    pieces.every((piece) => pieceShape.test(piece) && piece.replace(/\D/g, "").length <= maxDigits && areWords(piece))
+  );
 }
 
 function areWords(piece: string): boolean {

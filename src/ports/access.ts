@@ -18,6 +18,12 @@ export type Visit = Pick<
 >;
 
 /**
+ * Why a person may not use the agent where the turn ran, in words for that person; undefined if they may. For everything that
+ * people do later to what was asked: click, rate, answer a question.
+ */
+export type BarredBecause = (turn: TurnRecord, person: Author) => Promise<string | undefined>;
+
+/**
  * Decides whether a click may start a turn's request again. Looks its requester up, because rights and membership may have
  * changed since. `text` is for the person who clicked.
  */

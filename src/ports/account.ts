@@ -17,6 +17,8 @@ export interface SessionRecord {
   person: SignedInPerson;
   /** Roles from the identity provider's claim, as they were at sign-in. */
   claimed?: string[];
+  /** The account's `validFrom` when its password was checked, so that a new password ends the session also if it came meanwhile. */
+  validFrom?: number;
   createdAt: number;
   seenAt: number;
   endedAt?: number;

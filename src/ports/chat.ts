@@ -22,7 +22,15 @@ export interface ChatLine {
   replies?: number;
 }
 
-export interface SeenChannel {
+/** Who can read a place, compared with the readers of a conversation. If in doubt, counts as private. */
+export interface Audience {
+  /** Everybody who can read the conversation can read the place. A direct message has one reader, its person. */
+  isOpenHere: boolean;
+  /** Everybody in the workspace or server can read it. */
+  isPublic: boolean;
+}
+
+export interface SeenChannel extends Audience {
   id: string;
   name: string;
 }
@@ -47,6 +55,8 @@ export interface FoundLine extends Pick<ChatLine, "id" | "text" | "at"> {
 export interface ChatActions {
   /** The channels that the requester can see now, without DMs. If in doubt, leaves a channel out. */
   channels(place: Omit<ChatPlace, "channel">): Promise<SeenChannel[]>;
+  /** Who can read the channel that `channel` names. Rejects with `platform.no-access` as reading it does. */
+  audience(place: ChatPlace): Promise<Audience & { name: string }>;
   /** The current name of a person; the id if there is none. Absent if every message carries the name. */
   nameOf?(userId: string): Promise<string>;
   /** Converts the service's markup in a stored text to readable text. Absent if stored texts are already readable. */

@@ -65,6 +65,8 @@ export interface InboundMessage {
   /** The platform's message that the answer belongs to, if `id` is not one, because a person pressed Retry. */
   replyTo?: string;
   at: number;
+  /** Where the request was asked, if it is answered elsewhere. What was said before it is read there. Set only by Remora itself. */
+  askedAt?: { conversationId: string; messageId: string };
   /** The schedule whose run a click repeats, so that the repetition counts in its budget. Set only by Remora itself. */
   scheduleId?: string;
   /** Ids of expired approvals. The turn begins with their calls. Set only by Remora itself. */

@@ -8,7 +8,8 @@ export const fromMemory = "memory";
 /** Limits what people have to read. A single origin is enough to require approval. */
 const maxOrigins = 12;
 
-const kinds = ["person", "bot", "web", "file", "tool", "mcp", "attachment"] as const;
+/** `place` stands for messages of a channel that not everybody can read. */
+const kinds = ["person", "bot", "web", "file", "tool", "mcp", "attachment", "place"] as const;
 
 /** A type, not an interface, because only types are JSON to TypeScript. */
 export type Origin = {
@@ -42,12 +43,12 @@ export function untrustedFor(origins: readonly Origin[], personId: string): Orig
   return distinctOrigins(origins.filter((origin) => origin.kind !== "person" || origin.personId !== personId));
 }
 
-/** Removes duplicates. Above the limit, drops people first, because other origins say more. */
+/** Removes duplicates. Above the limit, drops people first and places last, because their names decide the most. */
 export function distinctOrigins(origins: readonly Origin[]): Origin[] {
   const byKey = new Map(origins.map((origin) => [JSON.stringify(keyOf(origin)), origin]));
   const all = [...byKey.values()];
   if (all.length <= maxOrigins) return all;
-  const rank = ({ kind }: Origin) => (kind === "person" ? 1 : 0);
+  const rank = ({ kind }: Origin) => (kind === "person" ? 2 : kind === "place" ? 0 : 1);
   return all.sort((one, other) => rank(one) - rank(other)).slice(0, maxOrigins);
 }
 
@@ -76,6 +77,7 @@ export function originText({ kind, name, via }: Origin): string {
     tool: `result of ${name}`,
     mcp: `another program: ${name}`,
     attachment: `attachment ${name}`,
+    place: `${name}, which not everybody can read`,
   }[kind];
   return via === undefined ? what : `${what} (by way of ${via})`;
 }

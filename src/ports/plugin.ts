@@ -45,6 +45,12 @@ export interface OfferedTool {
   timeoutMs?: number;
   /** True if the operator's settings exempt the tool from confirm patterns with `{offered_tool}`. */
   isTrusted?: boolean;
+  /** True if it is marked as only reading. Counts only together with `isTrusted`. */
+  isReadOnly?: boolean;
+  /** True if the operator's settings name the tool, so its name is no text from outside. */
+  isNamed?: boolean;
+  /** As in `ToolSpec`. */
+  isPersonal?: boolean;
 }
 
 export interface RecalledNote {
@@ -59,8 +65,8 @@ export interface RecalledNote {
 
 /** Bound to the scope of the call's conversation. Only owners may change shared notes (`memory.not-owner`). */
 export interface PluginMemory {
-  /** Writes the note with this title. Resolves to the replaced text. */
-  remember(title: string, text: string, isShared?: boolean): Promise<string | undefined>;
+  /** Writes the note with this title. Resolves to the replaced text. If `isNew`, rejects rather than replace one (`memory.kept`). */
+  remember(title: string, text: string, isShared?: boolean, isNew?: boolean): Promise<string | undefined>;
   /** Finds notes and episodes of this scope and shared ones, best first. Never rejects because of the query. */
   recall(query: string, limit: number): Promise<RecalledNote[]>;
   forget(title: string, isShared?: boolean): Promise<boolean>;
@@ -74,8 +80,11 @@ export type FetchedChatFile = Pick<Attachment, "name" | "mimeType" | "bytes" | "
 /** Bound to the call's conversation and requester. `channel` (id or `#name`) must be visible to the requester. */
 export interface PluginChat {
   history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
-  /** Finds what people said in channels that the requester can see, best first, with the address of each message. */
-  search(query: ChatQuery & { channel?: string }): Promise<FoundLine[]>;
+  /**
+   * Finds what people said in channels that the requester and all readers of the answer can see, best first, with the address
+   * of each message. `closed` counts the channels that only the requester can see; they were not searched.
+   */
+  search(query: ChatQuery & { channel?: string }): Promise<{ lines: FoundLine[]; closed: number }>;
   /** Saves a file of a message below `inbox/` in the working folder. Absent for plugins in processes of their own. */
   fetchFile?(file: { channel?: string; messageId: string; name: string }): Promise<FetchedChatFile>;
   post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;

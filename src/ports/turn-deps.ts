@@ -2,6 +2,7 @@ import type { Log } from "../lib/log.ts";
 import type { AnswerFooter } from "./answer-footer.ts";
 import type { Approvals, BudgetApprovals } from "./approval.ts";
 import type { ApprovalCard, CardNote } from "./card.ts";
+import type { AskDirectly } from "./chat-services.ts";
 import type { Containment } from "./containment.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Drafts } from "./draft.ts";
@@ -89,6 +90,7 @@ export interface TurnDeps {
   deliver(target: ReplyTarget): Promise<Delivery>;
   /** Opens a direct message with the turn's requester. Rejects if the service refuses it. */
   deliverDirect(turn: TurnRecord): Promise<Delivery>;
+  askDirectly: AskDirectly;
   toolbox: Toolbox;
   gate: Gate;
   approvals: Approvals & BudgetApprovals;

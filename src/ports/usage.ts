@@ -258,6 +258,6 @@ export function payerOfMessage(message: InboundMessage): Payer {
 
 /** The schedule that started the turn, or the run that the turn repeats. Otherwise undefined. */
 export function scheduleOf({ messages: [first] }: Pick<TurnRecord, "messages">): string | undefined {
-  const [, id] = /^schedule:(?!reask-|again-)([^:]+):/.exec(first?.id ?? "") ?? [];
+  const [, id] = /^schedule:(?!reask-|again-|direct-)([^:]+):/.exec(first?.id ?? "") ?? [];
   return first?.scheduleId ?? id;
 }

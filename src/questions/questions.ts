@@ -12,6 +12,7 @@ import { type Backoff, pause, waitBeforeRetry } from "../lib/backoff.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
+import type { BarredBecause } from "../ports/access.ts";
 import type { Bus } from "../ports/cluster.ts";
 import type { Ledger, LedgerEntry } from "../ports/ledger.ts";
 import { isPlatformAway } from "../ports/platform.ts";
@@ -22,6 +23,7 @@ export interface QuestionsOptions {
   bus: Bus;
   show(card: QuestionCard): Promise<void>;
   redact(text: string): string;
+  barredBecause: BarredBecause;
   log: Log;
 }
 
@@ -37,7 +39,7 @@ const maxOptions = 5;
 /** Nothing is seen of these, or they are drawn over what is around them. */
 const unseen = /[\p{Default_Ignorable_Code_Point}\u2800]+|(?<=\p{M}{2})\p{M}+/gu;
 
-export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOptions): Questions {
+export function createQuestions({ ledger, bus, show, redact, barredBecause, log }: QuestionsOptions): Questions {
   function questionCard({ id, state, body }: LedgerEntry<"question">): QuestionCard {
     const { target, question, options, requester } = body;
     const isOpen = state === "open";
@@ -168,6 +170,9 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
       const { requester, options } = entry.body;
       if (by.isBot || by.id !== requester.id)
         return { accepted: false, text: `Only ${requester.name} can answer this.` };
+      const turn = await ledger.get("turn", entry.body.target.turnId);
+      const barred = turn && (await barredBecause(turn.body, by));
+      if (barred !== undefined) return { accepted: false, text: barred };
       if (options[option] === undefined) return { accepted: false, text: "There is no such option." };
       const picked = await ledger.transition("question", questionId, ["open"], "answered", (stored) => ({
         ...stored,

@@ -11,12 +11,12 @@ import type { Memory } from "../ports/memory.ts";
 import type { Author } from "../ports/message.ts";
 import type { RatingRecord, RatingState, Ratings } from "../ports/rating.ts";
 import type { TurnRecord } from "../ports/turn.ts";
-import { goneText, notYours, type Records } from "./show-record.ts";
+import { goneText, type Records } from "./show-record.ts";
 
 export interface RatingsOptions {
   ledger: Ledger;
   memory: Pick<Memory, "recordFeedback">;
-  records: Pick<Records, "mayRead">;
+  records: Pick<Records, "refusal">;
   isOn: boolean;
   now?: () => number;
 }
@@ -91,7 +91,8 @@ export function createRatings({ ledger, memory, records, isOn, now = Date.now }:
     isMissed = false,
   ): Promise<FooterReceipt | undefined> {
     if (!isOn) return off;
-    if (!(await records.mayRead(turn, platform, by))) return { accepted: false, text: notYours };
+    const text = await records.refusal(turn, platform, by);
+    if (text !== undefined) return { accepted: false, text };
     return !isMissed && isFlood(platform, by) ? tooMany : undefined;
   }
 

@@ -1,5 +1,5 @@
 /** Shows a turn's record to a person who can read its conversation, and to nobody else. */
-import type { Access } from "../ports/access.ts";
+import type { BarredBecause } from "../ports/access.ts";
 import type { FooterReceipt } from "../ports/answer-footer.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Author } from "../ports/message.ts";
@@ -13,7 +13,7 @@ export interface RecordsOptions {
   reports: TurnReports;
   /** Undefined if the platform can't say. */
   mayRead(platform: string, conversationId: string, person: Author): Promise<boolean | undefined>;
-  access: Pick<Access, "check">;
+  barredBecause: BarredBecause;
   withCost(): boolean;
 }
 
@@ -21,14 +21,16 @@ export interface Records {
   show(turnId: string, platform: string, by: Author): Promise<FooterReceipt>;
   /** Ids of people mean somebody only together with the platform. */
   mayRead(turn: TurnRecord, platform: string, by: Author): Promise<boolean>;
+  /** Why the person may do nothing with the turn; undefined if they may. */
+  refusal(turn: TurnRecord, platform: string, by: Author): Promise<string | undefined>;
 }
 
 export const goneText = "I no longer have the record of this answer: records are kept for 30 days.";
-export const notYours = "You can't read that conversation, so I can't do that for you.";
+const notYours = "You can't read that conversation, so I can't do that for you.";
 /** About one screen. The complete record is then a file. */
 const maxShownCharacters = 3_000;
 
-export function createRecords({ ledger, reports, mayRead, access, withCost }: RecordsOptions): Records {
+export function createRecords({ ledger, reports, mayRead, barredBecause, withCost }: RecordsOptions): Records {
   async function canRead(turn: TurnRecord, platform: string, by: Author): Promise<boolean> {
     if (by.isBot || turn.target.platform !== platform) return false;
     if (turn.scope.startsWith("dm:")) return turn.scope === `dm:${by.id}`;
@@ -36,21 +38,18 @@ export function createRecords({ ledger, reports, mayRead, access, withCost }: Re
   }
 
   /** Who may read a conversation may still be barred from using the agent. */
-  async function refusalOf({ messages }: TurnRecord, by: Author): Promise<string | undefined> {
-    const newest = messages.at(-1);
-    if (newest === undefined) return goneText;
-    const verdict = await access.check({ ...newest, author: by });
-    return verdict.type === "allowed" ? undefined : (verdict.notice?.text ?? `I can't do that: ${verdict.why}.`);
+  async function refusal(turn: TurnRecord, platform: string, by: Author): Promise<string | undefined> {
+    return (await canRead(turn, platform, by)) ? await barredBecause(turn, by) : notYours;
   }
 
   return {
     mayRead: canRead,
+    refusal,
     async show(turnId, platform, by) {
       const turn = (await ledger.get("turn", turnId))?.body;
       if (turn === undefined) return { accepted: false, text: goneText };
-      if (!(await canRead(turn, platform, by))) return { accepted: false, text: notYours };
-      const refusal = await refusalOf(turn, by);
-      if (refusal !== undefined) return { accepted: false, text: refusal };
+      const refused = await refusal(turn, platform, by);
+      if (refused !== undefined) return { accepted: false, text: refused };
       const report = await reports.read(turnId);
       if (report === undefined) return { accepted: false, text: goneText };
       const view = { withResults: requesterOf(turn).id === by.id, withCost: withCost() };

@@ -18,11 +18,16 @@ export interface Client {
   isForwarded: boolean;
   /** Some headers were ignored, because the proxy is not trusted. */
   isUntrustedProxy: boolean;
+  /** The connection comes from a loopback address, so from a program on this machine, which may be a proxy. */
+  isFromLoopback: boolean;
 }
 
 export type ReadClient = (context: Context) => Client;
 
-const forwardingHeaders = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via"];
+/** What proxies add by their standard or own names: for whom, over what, by whom. Browsers send none of these. */
+const forwardingHeader =
+  /(?:^|-)forwarded(?:-|$)|^(?:via|cdn-loop|front-end-https)$|^(?:cf|fastly|fly|akamai|tailscale)-|^x-(?:original|envoy|amzn?|azure|arr|appengine|real|proxyuser|host|scheme|url-scheme|ssl)(?:-|$)|(?:^|-)(?:client|remote|connecting|source|originating|peer|user)-?(?:ip|addr|address|host|port)$/;
+const loopback = ["127.0.0.0/8", "::1"].flatMap((written) => networkOf(written) ?? []);
 
 /** `trustedProxies` holds addresses and networks, such as `127.0.0.1` and `10.0.0.0/8`. */
 export function createReadClient(trustedProxies: readonly string[]): ReadClient {
@@ -32,14 +37,15 @@ export function createReadClient(trustedProxies: readonly string[]): ReadClient 
 
   return (context) => {
     const header = (name: string) => context.req.header(name);
-    const peer = plainAddress(peerOf(context));
-    const isForwarded = forwardingHeaders.some((name) => header(name) !== undefined);
-    const own = { host: (header("host") ?? "").toLowerCase(), isHttps: false, isForwarded };
+    const incoming = incomingOf(context);
+    const peer = plainAddress(incoming?.socket.remoteAddress);
+    const isFromLoopback = peer !== undefined && loopback.some((network) => isIn(network, peer));
+    const isForwarded = Object.keys(incoming?.headers ?? {}).some((name) => forwardingHeader.test(name));
+    const own = { host: (header("host") ?? "").toLowerCase(), isHttps: false, isForwarded, isFromLoopback };
     if (!isForwarded || !isTrusted(peer)) return { ...own, address: peer, isUntrustedProxy: isForwarded };
     const addresses = listOf(header("x-forwarded-for")).map(plainAddress);
     return {
-      isForwarded,
-      isUntrustedProxy: false,
+      ...{ isForwarded, isFromLoopback, isUntrustedProxy: false },
       address: clientIn(addresses, isTrusted) ?? peer,
       host: (listOf(header("x-forwarded-host")).at(-1) ?? own.host).toLowerCase(),
       isHttps: listOf(header("x-forwarded-proto")).at(-1)?.toLowerCase() === "https",
@@ -63,9 +69,14 @@ export function addressKey(address: string | undefined): string {
   return `${groups.slice(0, 4).join(":")}::/64`;
 }
 
-function peerOf(context: Context): string | undefined {
-  const { incoming } = (context.env ?? {}) as { incoming?: IncomingMessage };
-  return incoming?.socket.remoteAddress;
+/** What one customer of a provider often has: a /24 of IPv4, a /48 of IPv6. */
+export function addressBlock(address: string | undefined): string {
+  const key = addressKey(plainAddress(address));
+  return isIPv4(key) ? key.replace(/\d+$/, "0/24") : key.split(":").slice(0, 3).join(":");
+}
+
+function incomingOf(context: Context): IncomingMessage | undefined {
+  return ((context.env ?? {}) as { incoming?: IncomingMessage }).incoming;
 }
 
 /** Removes the port, brackets and the IPv6 form of an IPv4 address. Undefined if it is no address. */

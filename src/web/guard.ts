@@ -1,13 +1,15 @@
 /**
  * Guards the web server. Checks every request in this order:
  *
- *   1. the Host must name this machine and port, or be that of `web.publicUrl`; anything else may be DNS rebinding
+ *   1. the connection must come from this machine, and Host name it; or Host must be that of `web.publicUrl`. Anything
+ *      else may be DNS rebinding, or somebody on the network
  *   2. a session of a person who has signed in (accounts/), whose role must suffice for the endpoint; or the token, which
  *      counts only at this machine: in the printed link (which sets the cookie and redirects), cookie or bearer header
  *   3. a request that changes something must come from this origin: with a session, it also needs the session's own
  *      token; with a bearer header, it needs no Origin
  *
- * Health and metrics need no token, because they reveal nothing personal. Handlers of signed paths check signatures.
+ * Health and metrics need no token, because they reveal nothing personal; elsewhere, only that the process lives is
+ * told, to everybody. Handlers of signed paths check signatures.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
@@ -34,6 +36,7 @@ export interface GuardOptions {
   placeOf(context: Context): Place;
   /** Absent while the process waits for its state. */
   accounts(): Accounts | undefined;
+  /** Need no token at this machine. */
   openPaths: readonly string[];
   /** Services sign requests to these paths, and the handlers must check the signatures. */
   signedPaths: readonly string[];
@@ -65,11 +68,11 @@ export function createGuard(options: GuardOptions): MiddlewareHandler {
 
   return async (context, next) => {
     const { path } = context.req;
-    if (options.signedPaths.includes(path)) return await next();
+    if (path === "/healthz" || options.signedPaths.includes(path)) return await next();
     const place = options.placeOf(context);
     if (place.type === "refused") return context.text(`${place.reason}\n`, 403);
     context.set("place", place);
-    if (isOpen(options, place, path)) return await next();
+    if (place.type === "machine" && options.openPaths.includes(path)) return await next();
 
     const accounts = options.accounts();
     if (accounts !== undefined && isSignIn(path)) return await next();
@@ -100,11 +103,6 @@ export function createGuard(options: GuardOptions): MiddlewareHandler {
 /** The paths below check the host, the origin and the number of attempts themselves. */
 function isSignIn(path: string): boolean {
   return path === "/sign-in" || path.startsWith("/sign-in/");
-}
-
-/** From elsewhere, only that the process lives. Metrics and the state of each part stay at this machine. */
-function isOpen({ openPaths }: GuardOptions, place: Place, path: string): boolean {
-  return openPaths.includes(path) && (place.type === "machine" || path === "/healthz");
 }
 
 async function personOf(context: Context, accounts: Accounts | undefined, port: number) {

@@ -1,6 +1,7 @@
 /**
- * Where a request comes from: this machine, or elsewhere through the reverse proxy of `web.publicUrl`. A request with
- * another Host is refused, because it may be DNS rebinding; the reason says what to set.
+ * Where a request comes from: this machine, or elsewhere through the reverse proxy of `web.publicUrl`. This machine is
+ * who connects from a loopback address, not who names one in Host: with `web.host: 0.0.0.0`, anybody can connect. A
+ * request with another Host is refused too, because it may be DNS rebinding; the reason says what to set.
  */
 import type { Context } from "hono";
 import { type Client, createReadClient } from "./client.ts";
@@ -25,6 +26,8 @@ export function createPlaceOf({ publicUrl, trustedProxies, port }: PlaceOptions)
     const refused = (reason: string): Place => ({ type: "refused", client, reason: `Refused: ${reason}` });
     if (address !== undefined && host === address.host) {
       if (address.protocol === "https:" && !client.isHttps) return refused(withoutHttps(address, client));
+      // The settings allow plain HTTP for an address of this machine only.
+      if (address.protocol === "http:" && !client.isFromLoopback) return refused(fromElsewhere(client));
       return { type: "public", client, origin: address.origin };
     }
     const own = loopbackHosts(port());
@@ -32,6 +35,7 @@ export function createPlaceOf({ publicUrl, trustedProxies, port }: PlaceOptions)
       const names = [...own, ...(address === undefined ? [] : [address.origin])];
       return refused(`this server answers only as ${names.join(", ")}. Use one of these names.`);
     }
+    if (!client.isFromLoopback) return refused(fromElsewhere(client));
     if (!client.isForwarded) return { type: "machine", client, origin: `http://${client.host}` };
     return refused(
       address === undefined
@@ -43,6 +47,10 @@ export function createPlaceOf({ publicUrl, trustedProxies, port }: PlaceOptions)
 
 function loopbackHosts(port: number): string[] {
   return [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
+}
+
+function fromElsewhere({ address }: Client): string {
+  return `this request comes from ${address ?? "an unknown address"}, not from this machine. To reach Remora from elsewhere, set web.publicUrl and web.trustedProxies.`;
 }
 
 function withoutHttps({ host, origin }: URL, { address, isUntrustedProxy }: Client): string {

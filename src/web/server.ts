@@ -2,15 +2,18 @@
  * The process's only web server: health, metrics, and what is mounted on `app` (the local page, the dashboard).
  * `close` lets running requests finish, then closes open connections such as event streams.
  */
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { createReadBody, type ReadBody } from "../lib/read-body.ts";
 import type { Accounts } from "./accounts/accounts.ts";
 import { type Cookies, cookiesFor } from "./accounts/cookies.ts";
+import { addressBlock, createReadClient } from "./client.ts";
 import { createGuard, createHeaders } from "./guard.ts";
+import { createLimitedServer } from "./limited-server.ts";
 import { type Metrics, metricsType } from "./metrics.ts";
 import { createPlaceOf, type Place } from "./place.ts";
 
@@ -34,14 +37,16 @@ export interface WebServer {
   /** From now on, people can sign in. Call it before `start`. */
   admit(accounts: Accounts): void;
   placeOf(context: Context): Place;
+  /** For every path that the guard leaves open to strangers. */
+  readBody: ReadBody;
   cookiesOf(context: Context): Cookies;
   /** Rejects with code `web.port-in-use` if another process uses the port. */
   start(): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
 }
 
-/** No token is needed for these paths, because supervisors have none. */
-const openPaths = ["/healthz", "/readyz", "/metrics"];
+/** At this machine, these paths need no token, because supervisors have none. */
+const openPaths = ["/readyz", "/metrics"];
 /** The handlers of these paths check signatures. */
 const signedPaths = ["/slack/events"];
 const closeGraceMs = 500;
@@ -55,6 +60,8 @@ export function createWebServer(options: WebServerOptions): WebServer {
   let accounts: Accounts | undefined;
   const { publicUrl = null, trustedProxies = [] } = options;
   const placeOf = createPlaceOf({ publicUrl, trustedProxies, port: () => port });
+  const readClient = createReadClient(trustedProxies);
+  const readBody = createReadBody({ ownerOf: (context) => addressBlock(readClient(context).address) });
   const guard = { token: options.token, port: () => port, placeOf, accounts: () => accounts, openPaths, signedPaths };
   app.use(createGuard(guard));
   app.get("/healthz", (context) => context.text("ok\n"));
@@ -71,17 +78,18 @@ export function createWebServer(options: WebServerOptions): WebServer {
     return context.json({ error: "Something went wrong inside Remora. The log has the details." }, 500);
   });
 
-  const server = createServer(getRequestListener(app.fetch));
+  const server = createLimitedServer(getRequestListener(app.fetch));
 
   return {
-    ...{ app, placeOf },
+    ...{ app, placeOf, readBody },
     admit(admitted) {
       accounts = admitted;
     },
     cookiesOf: (context) => cookiesFor(placeOf(context).client.isHttps, port),
     async start() {
       port = await listen(server, options);
-      return { url: `http://${options.host}:${port}`, port };
+      // The only names that the guard knows.
+      return { url: `http://${options.host === "::1" ? "[::1]" : "127.0.0.1"}:${port}`, port };
     },
     async close() {
       if (!server.listening) return;

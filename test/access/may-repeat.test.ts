@@ -1,7 +1,7 @@
 /** Whether a click may start a request again. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type AccessRules, createAccess } from "../../src/access/access.ts";
-import { createMayRepeat } from "../../src/access/may-repeat.ts";
+import { createBarredBecause, createMayRepeat } from "../../src/access/may-repeat.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { Author } from "../../src/ports/message.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
@@ -22,7 +22,8 @@ afterEach(() => ledger.close());
 
 async function verdictOf(rules: Partial<AccessRules>, { now = ann, clickedBy = ann, isDirect = false } = {}) {
   const access = createAccess({ rules: { test: { ...open, ...rules } }, ledger, isOwner: () => false });
-  const mayRepeat = createMayRepeat({ access, personNow: async () => (now.id === "" ? undefined : now) });
+  const barredBecause = createBarredBecause(access);
+  const mayRepeat = createMayRepeat({ barredBecause, personNow: async () => (now.id === "" ? undefined : now) });
   const message = inboundMessage({ author: ann, isDirect, channelId: "c1" });
   return await mayRepeat(turnRecord({ messages: [message] }), clickedBy);
 }

@@ -34,10 +34,13 @@ function searching(
   const isExcluded = (_platform: string, channelId: string) => channelId === excluded;
   const chatLog = { isEnabled, isExcluded, find: async () => logged };
   const search = createChatSearch({ chatLog, log: silentLog });
-  const actions = { channels: async () => [{ id: "C1", name: "general" }], ...chat } as ChatActions;
+  const actions = {
+    channels: async () => [{ id: "C1", name: "general", isOpenHere: true, isPublic: true }],
+    ...chat,
+  } as ChatActions;
   return async (query: Partial<ChatQuery> = {}, channel?: string) => {
     const where = { ...place, ...(channel === undefined ? {} : { channel }) };
-    return await search(turn, actions, where, { text: "x", limit: 10, ...query });
+    return (await search(turn, actions, where, { text: "x", limit: 10, ...query })).lines;
   };
 }
 

@@ -7,13 +7,16 @@ import { createChatSearch } from "../../src/chat-log/chat-search.ts";
 import { createMessageIndex, type MessageIndex } from "../../src/chat-log/message-index.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import type { FoundLine } from "../../src/ports/chat.ts";
+import type { ChatSearchResult } from "../../src/ports/chat-services.ts";
 import type { Author, InboundMessage } from "../../src/ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../src/ports/platform.ts";
 
 export interface ChannelsWorld {
   platform: Platform;
-  /** Of an open channel, where the search is asked for. */
+  /** Of an open channel. */
   conversationId: string;
+  /** The insider's direct messages. */
+  direct: string;
   insider: Author;
   outsider: Author;
   /** The insider writes. */
@@ -63,8 +66,12 @@ export function describeChannels(
       await vi.waitFor(() => expect(heard.some((message) => message.text === text)).toBe(true));
     }
 
-    async function search(requester: Author): Promise<FoundLine[]> {
-      const { platform, conversationId } = world;
+    async function search(requester: Author, conversationId = world.conversationId): Promise<FoundLine[]> {
+      return (await searchResult(requester, conversationId)).lines;
+    }
+
+    async function searchResult(requester: Author, conversationId: string): Promise<ChatSearchResult> {
+      const { platform } = world;
       if (platform.chat === undefined) throw new Error("there is no chat");
       const find = createChatSearch({
         chatLog: { isEnabled: true, isExcluded: () => false, find: async (query) => index.find(query) },
@@ -77,10 +84,15 @@ export function describeChannels(
 
     const texts = (lines: readonly FoundLine[]) => lines.map(({ text }) => text).sort();
 
-    test("an open channel is searched for everybody, a hidden one only for those in it", async () => {
+    test("an open channel is searched for everybody, a hidden one only for those in it, where nobody else reads it", async () => {
       await say("open", "axolotl in the open");
       await say("hidden", "axolotl in hiding");
-      expect(texts(await search(world.insider))).toEqual(["axolotl in hiding", "axolotl in the open"]);
+      const both = await searchResult(world.insider, world.direct);
+      expect(texts(both.lines)).toEqual(["axolotl in hiding", "axolotl in the open"]);
+      expect(both).toMatchObject({ closed: [], restricted: [{ name: "hidden", isOpenHere: true, isPublic: false }] });
+      const here = await searchResult(world.insider, world.conversationId);
+      expect(texts(here.lines)).toEqual(["axolotl in the open"]);
+      expect(here).toMatchObject({ closed: [{ name: "hidden", isOpenHere: false }], restricted: [] });
       const [line, ...rest] = await search(world.outsider);
       expect(rest).toEqual([]);
       expect(line).toMatchObject({ text: "axolotl in the open", channel: "general", author: { name: "Ben" } });
@@ -91,7 +103,7 @@ export function describeChannels(
       await say("open", "axolotl in the open");
       await say("hidden", "axolotl in hiding");
       world.leaveHidden();
-      expect(texts(await search(world.insider))).toEqual(["axolotl in the open"]);
+      expect(texts(await search(world.insider, world.direct))).toEqual(["axolotl in the open"]);
       world.leaveAll();
       expect(await search(world.insider)).toEqual([]);
     });

@@ -1,6 +1,7 @@
 /**
  * A model that follows the newest message: `call TOOL {json} then call TOOL {json}` becomes these tool calls, one per step, or
- * with `20 times` that many in one step. The last tool's result is the answer. Streams Anthropic's protocol in small pieces.
+ * with `20 times` that many in one step. The last tool's result is the answer. With `obeys: "everybody"` it also follows what others
+ * said before, which it is only told about. Streams Anthropic's protocol in small pieces.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -32,6 +33,7 @@ export interface PlannedCall {
 /** `otherAnswer` answers a request with text or the calls of one step; undefined: the model answers as above. */
 export async function startCallingModel(
   otherAnswer: (sent: string) => Promise<string | readonly PlannedCall[] | undefined> = async () => undefined,
+  { obeys = "asker" }: { obeys?: "asker" | "everybody" } = {},
 ): Promise<CallingModel> {
   const requests: string[] = [];
   const server = createServer(
@@ -46,7 +48,7 @@ export async function startCallingModel(
       const isCheck = sent.includes(modelCheckText);
       if (!isCheck) requests.push(sent);
       const other = isCheck ? undefined : await otherAnswer(sent);
-      if (other === undefined) answer(response, body.data);
+      if (other === undefined) answer(response, body.data, obeys);
       else answerWith(response, other);
     }),
   );
@@ -62,14 +64,14 @@ export async function startCallingModel(
 }
 
 /** The number of results after the turn's message is the number of finished steps. */
-function answer(response: ServerResponse, { messages }: z.infer<typeof request>): void {
+function answer(response: ServerResponse, { messages }: z.infer<typeof request>, obeys: "asker" | "everybody"): void {
   const contents = messages.map(({ role, content }) => ({
     role,
     blocks: typeof content === "string" ? [{ type: "text", text: content }] : content,
   }));
   const start = contents.findLastIndex(({ role, blocks }) => role === "user" && !blocks.some(isResult));
   const text = (contents[start]?.blocks ?? []).map((each) => each.text ?? "").join("\n");
-  const said = text.replace(/<earlier\b[\s\S]*?<\/earlier>/g, "");
+  const said = obeys === "everybody" ? text : text.replace(/<earlier\b[\s\S]*?<\/earlier>/g, "");
   const results = contents.slice(start + 1).flatMap(({ blocks }) => blocks.filter(isResult));
   const steps = [...said.matchAll(/\bcall (\w+) (\{.*?\})(?: (\d+) times)?(?= then call |\s*$)/gm)];
   const calls = steps.flatMap(([, tool = "", json = "", times = "1"], step) =>

@@ -84,6 +84,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     events,
     provider,
     modelNotes: createModelNotes(),
+    askDirectly: async () => "Not read: asked again in a direct message.",
     readModel,
     context: contextDouble(options.tools ?? []),
     deliver: async () => createDelivery({ reply, redact: (text) => text, log: silentLog }),

@@ -22,6 +22,8 @@ export interface Request {
   /** Clicks on the newest card, also if the person does not see it any more. */
   press(button: string, by?: "Ann" | "Ben"): Promise<void>;
   edit(text: string): Promise<void>;
+  /** 👍 for the newest answer. */
+  praise(by: "Ann" | "Ben"): Promise<void>;
 }
 
 export interface CallsDriver {
@@ -29,12 +31,16 @@ export interface CallsDriver {
   /** Ben's id. Ann's calls may be answered by both. */
   ben: string;
   env: Record<string, string>;
+  /** Settings of the service: who may use the agent. Absent if everybody may. */
+  access?: object;
   connect(remora: RunningRemora): Promise<void>;
   /** Starts a thread in a private channel, if there are any. */
   ask(text: string, by?: "Ann" | "Ben"): Promise<Request>;
   /** The person leaves the private channel. Absent if everybody is in every channel. */
   leave?(who: "Ann" | "Ben"): Promise<void>;
   return?(who: "Ann" | "Ben"): Promise<void>;
+  /** From now on, the person may use the agent or not. Present with `access`. */
+  admit?(who: "Ann" | "Ben", isAdmitted: boolean): void;
   close(): Promise<void>;
 }
 
@@ -57,7 +63,7 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
     await mkdir(site);
     const config = join(dirname(home.data), "remora.yaml");
     const safety = { changes: { given: "keep" }, approvers: ["requester", `user:${driver.ben}`] };
-    await writeFile(config, JSON.stringify({ folders: { [driver.conversation]: site }, safety }));
+    await writeFile(config, JSON.stringify({ folders: { [driver.conversation]: site }, safety, ...driver.access }));
     const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
     remora = await startRemora(home, { ...driver.env, ...models, REMORA_CONFIG: config });
     await driver.connect(remora);
@@ -78,6 +84,18 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
 
   const scriptIs = (text: RegExp) =>
     vi.waitFor(async () => expect(await readFile(join(site, "deploy.sh"), "utf8")).toMatch(text), pollMs);
+
+  /** The lines about answers that people rated. */
+  async function ratings(): Promise<string> {
+    const folder = join(home.workspace, "brain/basalganglia");
+    const names = (await readdir(folder, { recursive: true }).catch(() => [])).filter((name) => name.endsWith(".md"));
+    const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
+    return texts
+      .join("\n")
+      .split("\n")
+      .filter((line) => line.includes(" answer: good"))
+      .join("\n");
+  }
 
   /** The text of a file in the open drafts. */
   async function changedInDrafts(name: string): Promise<string> {
@@ -192,5 +210,23 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
     await ranIs("GOOD\n");
     await vi.waitFor(async () => expect((await request.cards())[0]?.text).toContain("Ben approved"), pollMs);
     await driver.return?.("Ann");
+  });
+
+  test("somebody who may not use the agent any more can't approve what they asked for, nor rate an answer, and others still can", async ({
+    skip,
+  }) => {
+    if (driver.admit === undefined) skip("everybody may use the agent");
+    const request = await driver.ask(deploy);
+    await openCard(request);
+    driver.admit?.("Ann", false);
+    await request.press("Approve");
+    await request.press("Approve", "Ben");
+    await ranIs("GOOD\n");
+    await vi.waitFor(async () => expect((await request.cards())[0]?.text).toContain("Ben approved"), pollMs);
+    await answered(request, /Finished/);
+    for (const who of ["Ann", "Ben"] as const) await request.praise(who);
+    await vi.waitFor(async () => expect(await ratings()).toContain("by Ben"), pollMs);
+    expect(await ratings()).not.toContain("by Ann");
+    driver.admit?.("Ann", true);
   });
 }

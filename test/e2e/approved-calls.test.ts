@@ -15,12 +15,18 @@ async function createSlackDriver(): Promise<CallsDriver> {
   const slack = await createSlackDouble();
   const people = { Ann: slack.ann, Ben: slack.ben };
   const channel = slack.workspace.addChannel({ name: "ops", isPrivate: true, members: [slack.ann, slack.ben] });
+  const group = slack.workspace.addGroup("crew", [slack.ann, slack.ben]);
   const isCard = ({ metadata }: SeenMessage) =>
     isObject(metadata?.event_payload) && String(metadata.event_payload.key).startsWith("card:");
   return {
     ben: slack.ben.id,
     conversation: `slack:${slack.ann.teamId}:${channel.id}`,
     env: { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, SLACK_APP_TOKEN: slack.appToken },
+    access: { slack: { access: { roles: [group.id] } } },
+    admit(who, isAdmitted) {
+      group.users = group.users.filter((id) => id !== people[who].id);
+      if (isAdmitted) group.users.push(people[who].id);
+    },
     connect: async () => {},
     close: () => slack.stop(),
     leave: async (who) => void slack.people.leave(people[who], channel),
@@ -39,9 +45,18 @@ async function createSlackDriver(): Promise<CallsDriver> {
             .map(({ readable, buttons }) => ({ text: readable, buttons: buttons.map(({ label }) => label) })),
         async press(button, who = "Ann") {
           const { ts } = await slack.until(() => own().findLast(isCard), untilMs);
-          await slack.interactions.click({ as: people[who], on: { channel, ts }, button }).acknowledged();
+          const as = people[who];
+          const receipts = () => slack.see({ in: channel, thread: said.ts, as }).filter((one) => one.isEphemeral);
+          const before = receipts().length;
+          await slack.interactions.click({ as, on: { channel, ts }, button }).acknowledged();
+          await slack.until(() => receipts()[before], untilMs);
         },
         edit: async (words) => void slack.people.edit(said, `@Remora ${words}`),
+        async praise(who) {
+          const hasFooter = ({ blocks }: SeenMessage) => JSON.stringify(blocks).includes("👍");
+          const { ts } = await slack.until(() => own().findLast(hasFooter), untilMs);
+          await slack.interactions.click({ as: people[who], on: { channel, ts }, button: "👍" }).acknowledged();
+        },
       };
     },
   };
@@ -52,11 +67,15 @@ async function createDiscordDriver(): Promise<CallsDriver> {
   const people = { Ann: discord.ann, Ben: discord.ben };
   const channel = discord.guild.addChannel("ops", { isPrivate: true });
   for (const who of [discord.ann, discord.ben, discord.bot]) channel.permit(who, { allow: ["ViewChannel"] });
+  const role = discord.guild.addRole("crew");
+  for (const who of [discord.ann, discord.ben]) who.setRoles(discord.guild, [role]);
   const isCard = ({ components }: SeenOnDiscord) => components?.some(({ type }) => type !== 1) === true;
   return {
     ben: discord.ben.id,
     conversation: `discord:${discord.guild.id}:${channel.id}`,
     env: { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
+    access: { discord: { access: { roles: [role.id] } } },
+    admit: (who, isAdmitted) => people[who].setRoles(discord.guild, isAdmitted ? [role] : []),
     connect: async () => {},
     close: () => discord.stop(),
     leave: async (who) => channel.permit(people[who], { deny: ["ViewChannel"] }),
@@ -83,6 +102,10 @@ async function createDiscordDriver(): Promise<CallsDriver> {
           await discord.until(() => click.state() === "answered", untilMs);
         },
         edit: async (words) => void people[by].edit(said, `${discord.bot.mention} ${words}`),
+        async praise(who) {
+          const answer = await discord.until(() => own().findLast((message) => !isCard(message)), untilMs);
+          people[who].react(answer, "👍");
+        },
       };
     },
   };
@@ -127,6 +150,14 @@ async function createPageDriver(): Promise<CallsDriver> {
         async edit(words) {
           const body = { person: by.toLowerCase(), text: `@remora ${words}` };
           await people[by].request("PATCH", `/local/api/messages/${said.id}`, body);
+        },
+        async praise(who) {
+          const { id: messageId } = own().findLast(({ type }) => type === "message") ?? said;
+          await people[who].request("POST", "/local/api/footer", {
+            person: who.toLowerCase(),
+            messageId,
+            action: "good",
+          });
         },
       };
     },

@@ -22,7 +22,7 @@ async function retryOf(message: Partial<InboundMessage>, { isSafeToRetry = true,
   return createRetry({
     ledger,
     reports: { of: async () => ({ isSafeToRetry }) as never },
-    access: { check: async () => (isAllowed ? { type: "allowed" } : { type: "refused", why: "you have left" }) },
+    barredBecause: async () => (isAllowed ? undefined : "you have left"),
     async accept(one) {
       const isNew = accepted.every(({ id }) => id !== one.id);
       if (isNew) accepted.push(one);

@@ -26,6 +26,7 @@ beforeEach(() => {
     ledger,
     bus: createInMemoryBus(silentLog),
     show,
+    barredBecause: async () => undefined,
     redact: (text) => text,
     log: silentLog,
   });

@@ -59,7 +59,10 @@ async function open(conversationId = "local:channel:general:root", found: Logged
     ...base,
     chat: {
       history: ({ channel, ...options }) => actions.history(where(channel), options),
-      search: ({ channel, ...query }) => search({ target, messages: [] }, actions, where(channel), query),
+      async search({ channel, ...query }) {
+        const { lines, closed } = await search({ target, messages: [] }, actions, where(channel), query);
+        return { lines, closed: closed.length };
+      },
       post: ({ channel, ...message }) => actions.post(where(channel), { ...message, key }),
       react: ({ channel, messageId = "root", emoji }) => actions.react(where(channel), messageId, emoji),
       openThread: ({ channel, ...thread }) => actions.openThread(where(channel), { ...thread, key }),

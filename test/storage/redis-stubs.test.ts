@@ -251,7 +251,7 @@ describe.skipIf(missingRedis !== undefined)(`stubs in Redis${redisNote}`, () => 
     const retry = createRetry({
       ledger,
       reports: { of: async () => ({ isSafeToRetry: true }) as never },
-      access: { check: async () => ({ type: "allowed" }) },
+      barredBecause: async () => undefined,
       accept: async ({ text }) => again.push(text) > 0,
     });
     expect(await retry("t1", "test", by)).toMatchObject({ accepted: true });
@@ -261,7 +261,7 @@ describe.skipIf(missingRedis !== undefined)(`stubs in Redis${redisNote}`, () => 
       thread: searchThread,
       ...{ workspace: folder, indexFile: ":memory:", events: createEvents(), log: silentLog, redact: (text) => text },
     });
-    const ratings = createRatings({ ledger, memory, records: { mayRead: async () => true }, isOn: true });
+    const ratings = createRatings({ ledger, memory, records: { refusal: async () => undefined }, isOn: true });
     const rated = await ratings.rate({ platform: "test", messageId: "m9", action: "good", by, at: Date.now() });
     expect(rated).toMatchObject({ accepted: true });
     await memory.close();

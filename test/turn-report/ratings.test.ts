@@ -33,8 +33,8 @@ beforeEach(async () => {
   readers = ["ben"];
   now = start;
   const records = {
-    mayRead: async (turn: TurnRecord, platform: string, by: { id: string }) =>
-      turn.target.platform === platform && readers.includes(by.id),
+    refusal: async (turn: TurnRecord, platform: string, by: { id: string }) =>
+      turn.target.platform === platform && readers.includes(by.id) ? undefined : "You can't read that conversation.",
   };
   ratings = createRatings({ ledger, memory, records, isOn: true, now: () => now });
   const turn = turnRecord({ startedAt: start });

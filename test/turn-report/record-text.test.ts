@@ -69,7 +69,7 @@ test("only the requester sees results, nobody sees a turn that they can't read, 
       ledger: { get: async () => (stored ? { body: turn } : undefined), list: async () => [] } as never,
       reports: { read: async () => whole } as never,
       mayRead: async () => reader,
-      access: { check: async () => (isListed ? { type: "allowed" } : { type: "refused", why: "you are barred" }) },
+      barredBecause: async () => (isListed ? undefined : "I can't do that: you are barred."),
       withCost: () => true,
     }).show("t1", platform, { id: by, name: by, isBot: false, roles: [] });
   expect((await show("ann", true)).text).toContain("the secret");
@@ -91,7 +91,7 @@ test("a thousand calls are the beginning in chat and all of them in a file, and 
     ledger: { get: async () => ({ body: turnRecord() }), list: async () => [] } as never,
     reports: { read: async () => whole } as never,
     mayRead: async () => true,
-    access: { check: async () => ({ type: "allowed" }) },
+    barredBecause: async () => undefined,
     withCost: () => true,
   }).show("t1", "test", { id: "ann", name: "Ann", isBot: false, roles: [] });
   expect(receipt.text.length).toBeLessThan(3_200);

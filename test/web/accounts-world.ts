@@ -42,10 +42,10 @@ export async function createAccountsWorld(
     ...changes,
   });
   const { server } = world;
-  const { placeOf, cookiesOf } = server;
+  const { placeOf, readBody, cookiesOf } = server;
   server.admit(accounts);
   mountSignIn(server.app, {
-    ...{ accounts, ledger, audit: world.audit, log: silentLog, placeOf, cookiesOf, now: () => now.at },
+    ...{ accounts, ledger, audit: world.audit, log: silentLog, placeOf, readBody, cookiesOf, now: () => now.at },
   });
   const port = Number(new URL(world.url).port);
   const proxied = { host: publicHost, "x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https" };

@@ -45,6 +45,32 @@ describe("signing in", () => {
     expect(await browser.text()).toContain('<a href="/sign-in">Sign in</a>');
   });
 
+  test("an old password opens no session that lasts, also if it is changed while it is checked", async () => {
+    const { ledger } = world;
+    let change = async () => {};
+    const late = await createAccountsWorld({
+      ledger: {
+        ...ledger,
+        async get(kind, id) {
+          const entry = await ledger.get(kind, id);
+          if (kind === "account" && id === "viewer") await change();
+          return entry;
+        },
+      },
+    });
+    change = async () => {
+      change = async () => {};
+      late.now.at += 1_000;
+      await late.accounts.local.setPassword("viewer", "another battery staple");
+      late.now.at += 1_000;
+    };
+    const cookie = cookieIn(await late.signIn("viewer"));
+    expect((await late.ask("GET", "/dashboard/data/me", { cookie })).status).toBe(401);
+    const renewed = cookieIn(await late.signIn("viewer", "another battery staple"));
+    expect((await late.ask("GET", "/dashboard/data/me", { cookie: renewed })).status).toBe(200);
+    await late.close();
+  });
+
   test("a wrong name and a wrong password get the same answer", async () => {
     const [name, given] = [await world.signIn("nobody"), await world.signIn("viewer", "not the password")];
     expect([name.status, given.status]).toEqual([401, 401]);

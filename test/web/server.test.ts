@@ -1,4 +1,5 @@
 import { request } from "node:http";
+import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { type Log, silentLog } from "../../src/lib/log.ts";
@@ -166,4 +167,33 @@ test("closing cuts a stream that never ends, and can be called twice", async () 
   await server.close();
   await cut;
   await server.close();
+});
+
+describe("connections", () => {
+  test("of 600 that say nothing, the oldest are closed, and a request and one under way are answered", async () => {
+    let open = (): void => {};
+    server.app.get("/long", async (context) => {
+      await new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      return context.text("after a while");
+    });
+    const long = fetch(`${url}/long`, { headers: asProgram });
+    const silent = Array.from({ length: 600 }, () =>
+      connect(port, "127.0.0.1")
+        .on("error", () => {})
+        .resume(),
+    );
+    try {
+      await expect
+        .poll(() => silent.filter((socket) => socket.destroyed).length, { timeout: 10_000 })
+        .toBeGreaterThan(80);
+      expect(silent.slice(-400).some((socket) => socket.destroyed)).toBe(false);
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+      open();
+      expect(await (await long).text()).toBe("after a while");
+    } finally {
+      for (const socket of silent) socket.destroy();
+    }
+  });
 });

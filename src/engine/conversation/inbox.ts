@@ -50,6 +50,13 @@ export function hasOnlyMessage(turn: TurnRecord, key: string): boolean {
   return turn.messages.every((message) => messageKey(message.platform, message.id) === key);
 }
 
+/** A turn's messages as they arrived, because the turn's own copies no longer say where their files are. */
+export async function originalsOf(ledger: Pick<Ledger, "get">, turn: TurnRecord): Promise<InboundMessage[]> {
+  const original = async (message: InboundMessage) =>
+    (await ledger.get("message", messageKey(message.platform, message.id)))?.body ?? message;
+  return await Promise.all(turn.messages.map(original));
+}
+
 function hasSameWords(now: string | undefined, before = ""): boolean {
   const words = (text: string) => text.replace(/\s+/g, " ").trim();
   return now === undefined || words(now) === words(before);

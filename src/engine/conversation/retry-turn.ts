@@ -3,19 +3,19 @@
  * whose id derives from the failed turn, so a second click, another process or a crash can't start it twice.
  */
 import { pause } from "../../lib/backoff.ts";
-import type { Access } from "../../ports/access.ts";
+import type { BarredBecause } from "../../ports/access.ts";
 import type { FooterReceipt } from "../../ports/answer-footer.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Author, InboundMessage } from "../../ports/message.ts";
-import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
+import { requesterOf } from "../../ports/turn.ts";
 import type { TurnReports } from "../../ports/turn-report.ts";
 import { scheduleOf } from "../../ports/usage.ts";
-import { messageKey } from "./inbox.ts";
+import { messageKey, originalsOf } from "./inbox.ts";
 
 export interface RetryOptions {
   ledger: Pick<Ledger, "get">;
   reports: Pick<TurnReports, "of">;
-  access: Pick<Access, "check">;
+  barredBecause: BarredBecause;
   accept(message: InboundMessage): Promise<boolean>;
   now?: () => number;
 }
@@ -27,13 +27,7 @@ const refused = (text: string): FooterReceipt => ({ accepted: false, text });
 
 const alreadyStarted = refused("I have already started this again.");
 
-export function createRetry({ ledger, reports, access, accept, now = Date.now }: RetryOptions) {
-  /** The messages as they arrived, because the turn's own copies no longer say where their files are. */
-  async function originals(turn: TurnRecord): Promise<InboundMessage[]> {
-    const entries = turn.messages.map(({ platform, id }) => ledger.get("message", messageKey(platform, id)));
-    return (await Promise.all(entries)).map((entry, index) => entry?.body ?? turn.messages[index]).filter(isPresent);
-  }
-
+export function createRetry({ ledger, reports, barredBecause, accept, now = Date.now }: RetryOptions) {
   /** People see the failure, with its button, a moment before the turn has ended. */
   async function endedTurn(turnId: string) {
     for (let waitedMs = 0; ; waitedMs += lookAgainMs) {
@@ -56,10 +50,10 @@ export function createRetry({ ledger, reports, access, accept, now = Date.now }:
       return refused(
         "This can't be started again by a button, because something may already have happened. Please ask again.",
       );
-    const [newest, messages] = [turn.messages.at(-1), await originals(turn)];
+    const [newest, messages] = [turn.messages.at(-1), await originalsOf(ledger, turn)];
     if (newest === undefined) return refused("I no longer have this request. Please ask again.");
-    const verdict = await access.check({ ...newest, author: by });
-    if (verdict.type === "refused") return refused(verdict.notice?.text ?? `I can't do that: ${verdict.why}.`);
+    const barred = await barredBecause(turn, by);
+    if (barred !== undefined) return refused(barred);
     const scheduleId = scheduleOf(turn);
     const isFirst = await accept({
       ...newest,
@@ -73,8 +67,4 @@ export function createRetry({ ledger, reports, access, accept, now = Date.now }:
     });
     return isFirst ? { accepted: true, text: "I'm trying again." } : alreadyStarted;
   };
-}
-
-function isPresent<T>(value: T | undefined): value is T {
-  return value !== undefined;
 }

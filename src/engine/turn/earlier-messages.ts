@@ -99,8 +99,11 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
   }
 
   async function newLines(lines: readonly EarlierLine[], turn: TurnRecord, isKnown: boolean): Promise<EarlierLine[]> {
-    const own = new Set(turn.messages.map(({ id }) => id));
+    const own = new Set(turn.messages.flatMap(({ id, askedAt }) => [id, askedAt?.messageId ?? id]));
     const { platform } = turn.target;
+    // What belongs to turns of the other conversation is not in the history of this one.
+    if (turn.messages.some(({ askedAt }) => askedAt !== undefined))
+      return await Promise.all(lines.filter(({ id }) => !own.has(id)).map((line) => withoutRefused(line, platform)));
     const wereTurns = await Promise.all(lines.map(({ id }) => own.has(id) || isTurnMessage(messageKey(platform, id))));
     const firstTurnAt = Math.min(...lines.filter((_, index) => wereTurns[index]).map(({ at }) => at));
     const heard = lines.filter((line, index) => {
@@ -142,12 +145,15 @@ function markKey(conversationId: string): string {
   return `known-message:${conversationId}`;
 }
 
-function isScheduled({ id }: InboundMessage): boolean {
-  return id.startsWith("schedule:");
+function isScheduled({ id, askedAt }: InboundMessage): boolean {
+  return id.startsWith("schedule:") && (askedAt === undefined || askedAt.messageId.startsWith("schedule:"));
 }
 
-/** A retried message has no place of its own, so it has that of the message that it repeats. */
+/** A repeated message has no place of its own, so it has that of the message that it repeats. */
 function atPlatform(message: InboundMessage): InboundMessage {
+  const { askedAt } = message;
+  if (askedAt !== undefined)
+    return { ...message, id: askedAt.messageId, conversationId: askedAt.conversationId, isDirect: false };
   return message.replyTo === undefined ? message : { ...message, id: message.replyTo };
 }
 

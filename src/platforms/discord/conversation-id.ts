@@ -25,18 +25,19 @@ export function parseConversationId(id: string): DiscordConversation | undefined
   return { type: "guild", guild: first, channel, thread: thread ?? null };
 }
 
-/** Where a message or command of a person belongs. */
-export function placeOf(conversation: DiscordConversation, userId: string) {
+/** Where a message or command of a person belongs. A private thread has fewer readers than its channel, so it has a scope of its own. */
+export function placeOf(conversation: DiscordConversation, userId: string, isPrivateThread: boolean) {
   return {
     platform: "discord",
     conversationId: formatConversationId(conversation),
-    scope: scopeOf(conversation, userId),
+    scope: scopeOf(conversation, userId, isPrivateThread),
     ...(conversation.type === "guild" ? { channelId: conversation.channel, spaceId: conversation.guild } : {}),
   };
 }
 
-function scopeOf(conversation: DiscordConversation, userId: string): Scope {
-  return conversation.type === "dm" ? `dm:${userId}` : `channel:${conversation.channel}`;
+function scopeOf(conversation: DiscordConversation, userId: string, isPrivateThread: boolean): Scope {
+  if (conversation.type === "dm") return `dm:${userId}`;
+  return `channel:${(isPrivateThread ? conversation.thread : null) ?? conversation.channel}`;
 }
 
 /** A jump link. `channel` is the thread's id if the message is in one. */

@@ -12,6 +12,8 @@ import { isSaid, lineOf } from "./lines.ts";
 import { attach } from "./reply.ts";
 
 const pageSize = 100;
+/** Everybody on the page sees every channel. */
+const everybody = { isOpenHere: true, isPublic: true };
 
 interface Spot {
   place: Scope;
@@ -55,8 +57,9 @@ export function createLocalChatActions(store: ChatStore): ChatActions {
   return {
     async channels({ requester }) {
       const isKnown = store.people().some(({ id }) => id === requester.id);
-      return isKnown ? store.channels.names().map((name) => ({ id: name, name })) : [];
+      return isKnown ? store.channels.names().map((name) => ({ id: name, name, ...everybody })) : [];
     },
+    audience: async (chatPlace) => ({ ...everybody, name: `#${placeSpot(chatPlace).place.replace(/^[^:]*:/, "")}` }),
     async history(chatPlace, { limit, before }) {
       const { place, thread } = placeSpot(chatPlace);
       const viewer = chatPlace.requester.id;

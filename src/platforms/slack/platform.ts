@@ -11,6 +11,7 @@ import { elapsedSince } from "../../lib/elapsed.ts";
 import { messageOf, type RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
+import type { ReadBody } from "../../lib/read-body.ts";
 import type { WithLock } from "../../ports/cluster.ts";
 import type { Author, InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
@@ -82,7 +83,7 @@ export interface SlackPlatformOptions {
 }
 
 export interface SlackPlatform extends Platform {
-  mount?(app: Hono): void;
+  mount?(app: Hono, readBody: ReadBody): void;
 }
 
 /** Startup waits this long for Slack; then connecting continues in the background. */

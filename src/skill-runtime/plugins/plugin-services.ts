@@ -3,7 +3,8 @@
  * from the turn's record in the ledger, because the call may run in another process.
  */
 import { RemoraError } from "../../lib/errors.ts";
-import type { ChatActions, ChatPlace, ChatQuery, FoundLine } from "../../ports/chat.ts";
+import type { ChatPlace } from "../../ports/chat.ts";
+import type { AskDirectly, ChatSearch } from "../../ports/chat-services.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { type Origin, originOf, originOfPerson } from "../../ports/origin.ts";
 import type { Platform } from "../../ports/platform.ts";
@@ -18,7 +19,8 @@ import { type Payer, payerOf } from "../../ports/usage.ts";
 
 export interface PluginServicesOptions {
   ledger: Ledger;
-  searchChat(turn: TurnRecord, chat: ChatActions, place: ChatPlace, query: ChatQuery): Promise<FoundLine[]>;
+  searchChat: ChatSearch;
+  askDirectly: AskDirectly;
   memoryFor(scope: ToolScope, payer: () => Promise<Payer>, onRead: BoundCall["onRead"]): PluginMemory;
   files: TurnFiles;
   questions: Questions;
@@ -50,9 +52,18 @@ export function createPluginServices(options: PluginServicesOptions) {
     throw chatError(turn, "platform.unsupported", "can't be read or written by tools");
   }
 
+  /** Rejects, with what the model is told, if not everybody who reads the answer can read the channel. */
+  async function checkReadable(call: BoundCall, turn: TurnRecord, place: ChatPlace): Promise<void> {
+    if (place.channel === undefined) return;
+    const { isOpenHere, isPublic, name } = await (await chatOf(turn)).audience(place);
+    if (!isOpenHere) throw chatError(turn, "platform.closed-here", await options.askDirectly(turn, name));
+    if (!isPublic) call.onRead([originOf("place", name)]);
+  }
+
   async function fetchFile(call: BoundCall, place: ChatPlace, messageId: string, name: string, signal: AbortSignal) {
     const turn = await turnOf(call);
     const { workingFolder, conversationId, target } = turn;
+    await checkReadable(call, turn, place);
     const attachments = await (await chatOf(turn)).files?.(place, messageId);
     if (attachments === undefined) throw chatError(turn, "platform.unsupported", "files can't be fetched from there");
     const index = attachments.findIndex((each) => isNamed(each.name, name));
@@ -63,7 +74,8 @@ export function createPluginServices(options: PluginServicesOptions) {
     }
     const message = { platform: target.platform, id: messageId, conversationId, attachments };
     const canFetch = attachment.source !== undefined;
-    const wanted = { message, index, workingFolder, payer: payerOf(turn) };
+    // Nobody is asked about it, so it must take nobody's work away.
+    const wanted = { message, index, workingFolder, payer: payerOf(turn), keepsChanged: true };
     const file = canFetch ? await options.files.fetch(wanted, signal) : attachment;
     const { path, problem = "the file can't be fetched" } = file;
     if (path === undefined) throw chatError(turn, "platform.unreadable-file", problem);
@@ -81,12 +93,21 @@ export function createPluginServices(options: PluginServicesOptions) {
     });
     const chat = async () => await chatOf(await turnOf(call));
     return {
-      history: async ({ channel, ...options }) => await (await chat()).history(placeOf(channel), options),
+      async history({ channel, ...wanted }) {
+        const turn = await turnOf(call);
+        await checkReadable(call, turn, placeOf(channel));
+        return await (await chatOf(turn)).history(placeOf(channel), wanted);
+      },
       async search({ channel, ...query }) {
         const turn = await turnOf(call);
         const found = await options.searchChat(turn, await chatOf(turn), placeOf(channel), query);
-        call.onRead(found.map(({ author }) => originOfPerson(author)));
-        return found;
+        const { lines, restricted, closed } = found;
+        const [first] = closed;
+        if (channel !== undefined && first !== undefined)
+          throw chatError(turn, "platform.closed-here", await options.askDirectly(turn, `#${first.name}`));
+        call.onRead(lines.map(({ author }) => originOfPerson(author)));
+        call.onRead(restricted.map(({ name }) => originOf("place", `#${name}`)));
+        return { lines, closed: closed.length };
       },
       fetchFile: ({ channel, messageId, name }) => fetchFile(call, placeOf(channel), messageId, name, signal),
       post: async ({ channel, ...message }) => await (await chat()).post(placeOf(channel), { ...message, key }),

@@ -1,6 +1,6 @@
 /** The people of the dashboard: who a session belongs to, and which role the person has now. */
 import { createTimedCache } from "../../lib/timed-cache.ts";
-import type { SessionRecord } from "../../ports/account.ts";
+import type { AccountRecord, SessionRecord } from "../../ports/account.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import {
   type DashboardRole,
@@ -39,11 +39,17 @@ export interface Accounts {
   /** Undefined if the person may not use the dashboard. */
   roleOf(
     person: SignedInPerson,
-    session?: Pick<SessionRecord, "createdAt" | "claimed">,
+    session?: Pick<SessionRecord, "createdAt" | "claimed" | "validFrom">,
   ): Promise<DashboardRole | undefined>;
   /** Whether anybody could sign in. */
   isOffered(): Promise<boolean>;
   prune(): Promise<void>;
+}
+
+/** Sessions of earlier versions don't have the account's time, so when they began counts. */
+function isStillValid({ validFrom }: AccountRecord, session?: Pick<SessionRecord, "createdAt" | "validFrom">): boolean {
+  if (session === undefined) return true;
+  return session.validFrom === undefined ? session.createdAt >= validFrom : session.validFrom === validFrom;
 }
 
 const maxSignInMs = 10 * 60_000;
@@ -59,8 +65,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
   const roleOf: Accounts["roleOf"] = async (person, session) => {
     if (person.platform === "account") {
       const account = await local.get(person.id);
-      const isValid = account !== undefined && (session === undefined || session.createdAt >= account.validFrom);
-      return isValid ? account.role : undefined;
+      return account !== undefined && isStillValid(account, session) ? account.role : undefined;
     }
     const identity = identityOf(person);
     const roles = options.roles();

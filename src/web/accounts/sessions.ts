@@ -9,7 +9,7 @@ import { identityOf, type SignedInPerson } from "../../ports/visitor.ts";
 
 export interface Sessions {
   /** Resolves to the secret for the cookie. */
-  begin(person: SignedInPerson, claimed?: string[]): Promise<string>;
+  begin(person: SignedInPerson, checked?: Pick<SessionRecord, "claimed" | "validFrom">): Promise<string>;
   /** Resolves to undefined for a session that is unknown, ended or too old. Notes that it is in use. */
   find(secret: string): Promise<Session | undefined>;
   end(id: string): Promise<void>;
@@ -43,10 +43,10 @@ export function createSessions(ledger: Ledger, now: () => number = Date.now): Se
 
   return {
     end,
-    async begin(person, claimed) {
+    async begin(person, checked = {}) {
       const secret = newSecret();
       const at = now();
-      const body = { person, createdAt: at, seenAt: at, ...(claimed === undefined ? {} : { claimed }) };
+      const body = { person, createdAt: at, seenAt: at, ...checked };
       await ledger.create("session", hashOf(secret), { state: "active", body, group: identityOf(person) });
       return secret;
     },

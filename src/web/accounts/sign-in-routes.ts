@@ -8,14 +8,15 @@
  *   POST /sign-out, /sign-out/everywhere   need the session, like every other action
  */
 import type { Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import type { ReadBody } from "../../lib/read-body.ts";
+import type { SessionRecord } from "../../ports/account.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import { identityOf } from "../../ports/visitor.ts";
+import { identityOf, type SignedInPerson } from "../../ports/visitor.ts";
 import { addressKey } from "../client.ts";
 import type { Place } from "../place.ts";
 import type { Accounts } from "./accounts.ts";
@@ -34,6 +35,7 @@ export interface SignInOptions {
   audit: Audit;
   log: Log;
   placeOf(context: Context): Place;
+  readBody: ReadBody;
   cookiesOf(context: Context): Cookies;
   now?: () => number;
 }
@@ -57,7 +59,7 @@ const otherSite = "This form was sent by another page. Sign in here.";
 const staleFlow = "This attempt to sign in is too old, was used already, or began in another browser. Try again.";
 
 export function mountSignIn(app: Hono, options: SignInOptions): void {
-  const { accounts, ledger, audit, log, placeOf, cookiesOf, now = Date.now } = options;
+  const { accounts, ledger, audit, log, placeOf, readBody, cookiesOf, now = Date.now } = options;
   const attempts = createAttempts(now);
   let checks = 0;
 
@@ -68,15 +70,18 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
   }
 
   /** The earlier session of this browser ends, so nobody can plant one. */
-  async function admit(context: Context, { person, claimed }: SignedIn, to: string): Promise<Response> {
-    const session = { createdAt: now(), ...(claimed === undefined ? {} : { claimed }) };
-    const role = await accounts.roleOf(person, session);
+  async function admit(
+    context: Context,
+    { person, ...checked }: SignedIn & Pick<SessionRecord, "validFrom">,
+    to: string,
+  ): Promise<Response> {
+    const role = await accounts.roleOf(person, { createdAt: now(), ...checked });
     if (role === undefined) return showNotAdmitted(context, identityOf(person));
     await audit.record("session.changed", { identity: identityOf(person), name: person.name, change: "signed-in" });
     const cookies = cookiesOf(context);
     const before = getCookie(context, cookies.session);
     if (before !== undefined) await accounts.sessions.end(hashOf(before));
-    setCookie(context, cookies.session, await accounts.sessions.begin(person, claimed), {
+    setCookie(context, cookies.session, await accounts.sessions.begin(person, checked), {
       ...cookies.options,
       maxAge: sessionCookieSeconds,
     });
@@ -86,12 +91,13 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
 
   app.get("/sign-in", (context) => show(context, safePath(context.req.query("to"))));
 
-  const limit = bodyLimit({
-    maxSize: maxFormBytes,
-    onError: (context) => show(context, safePath(undefined), wrong, 400),
-  });
-  app.post("/sign-in/password", limit, async (context) => {
-    const parsed = form.safeParse(await context.req.parseBody().catch(() => undefined));
+  app.post("/sign-in/password", async (context) => {
+    const body = await readBody(context, maxFormBytes);
+    if (!Buffer.isBuffer(body)) {
+      const isTooLarge = body.status === 413;
+      return await show(context, safePath(undefined), isTooLarge ? wrong : tooMany(0), isTooLarge ? 400 : 429);
+    }
+    const parsed = form.safeParse(Object.fromEntries(new URLSearchParams(body.toString())));
     const to = safePath(parsed.data?.to);
     const place = placeOf(context);
     if (place.type === "refused" || context.req.header("origin") !== place.origin)
@@ -118,7 +124,8 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
       return await show(context, to, wrong, 401);
     }
     for (const { key } of keys) attempts.forgive(key);
-    return await admit(context, { person: { platform: "account", id: account.name, name: account.name } }, to);
+    const person: SignedInPerson = { platform: "account", id: account.name, name: account.name };
+    return await admit(context, { person, validFrom: account.validFrom }, to);
   });
 
   const serviceOf = (context: Context): ServiceName | undefined =>

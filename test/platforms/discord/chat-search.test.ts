@@ -20,6 +20,7 @@ describeChannels("Discord", async (handlers) => {
   return {
     platform: bot.platform,
     conversationId: `discord:${discord.guild.id}:${discord.channel.id}`,
+    direct: `discord:dm:${discord.ben.dm().id}`,
     insider: authorOf(discord.ben),
     outsider: authorOf(discord.ann),
     say: (where, text) => void discord.ben.say(text, { in: places[where] }),

@@ -58,7 +58,9 @@ test("the formats are those that ledgers and memory on disk hold", () => {
   expect(formatConversationId({ type: "guild", guild: "10", channel: "20", thread: null })).toBe("discord:10:20");
 });
 
-test("a thread has its channel's scope, a DM its person's", () => {
-  expect(placeOf({ type: "guild", guild: "10", channel: "20", thread: "40" }, "7").scope).toBe("channel:20");
-  expect(placeOf({ type: "dm", channel: "30" }, "7").scope).toBe("dm:7");
+test("a thread has its channel's scope, a private thread its own, a DM its person's", () => {
+  const thread = { type: "guild", guild: "10", channel: "20", thread: "40" } as const;
+  expect(placeOf(thread, "7", false).scope).toBe("channel:20");
+  expect(placeOf(thread, "7", true)).toMatchObject({ scope: "channel:40", channelId: "20" });
+  expect(placeOf({ type: "dm", channel: "30" }, "7", false).scope).toBe("dm:7");
 });

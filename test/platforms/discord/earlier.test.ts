@@ -175,8 +175,12 @@ describe("what the author can't read", () => {
     ];
     const message = await mention(channel, links.join(" "));
     expect((await earlier(message, { channelMessages: 0 })).lines).toEqual([]);
+    // Others in the channel can't read the thread, although its author can.
     secret.addToThread(ann.id);
-    expect(textsOf(await earlier(message, { channelMessages: 0 }))).toEqual(["a secret"]);
+    const { lines, notes } = await earlier(message, { channelMessages: 0 });
+    expect([lines, notes]).toEqual([[], [expect.stringContaining(`can read its thread ${secret.id}`)]]);
+    const inside = await mention(secret, link(secret, ben.say("a second secret", { in: secret })));
+    expect(textsOf(await earlier(inside, { maxMessages: 0 }))).toEqual(["a second secret"]);
   });
 });
 
@@ -269,7 +273,7 @@ test("what another bot answers to a person's command is the bot's, even if it lo
     createEarlier({
       api: { request: async () => [{ ...answer, author: { id: author, username: "wiki", bot: true } }] } as never,
       channels: { get: async () => ({ id: "5", type: 0 }) } as never,
-      access: { mayRead: async () => true },
+      access: { mayRead: async () => true } as never,
       ownId: async () => "1",
     });
   const message = { id: "20", conversationId: "discord:4:5", author: { id: "2" }, at: Date.now() } as never;

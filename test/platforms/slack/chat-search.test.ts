@@ -31,6 +31,7 @@ describeChannels("Slack", async (handlers) => {
   return {
     platform,
     conversationId: `slack:${slack.state.team.id}:${slack.general.id}`,
+    direct: `slack:${slack.state.team.id}:${slack.workspace.direct(slack.ben).id}`,
     insider: authorOf(slack.ben),
     outsider: authorOf(slack.ann),
     say: (where, text) => void slack.people.say({ as: slack.ben, in: places[where], text }),

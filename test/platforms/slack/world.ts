@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { type Log, silentLog } from "../../../src/lib/log.ts";
+import { createReadBody } from "../../../src/lib/read-body.ts";
 import type { HomePage } from "../../../src/platforms/slack/outbound/home.ts";
 import {
   createSlackPlatform,
@@ -70,7 +71,7 @@ export async function createSlackWorld({
 
   async function serve(platform: SlackPlatform): Promise<void> {
     const app = new Hono();
-    platform.mount?.(app);
+    platform.mount?.(app, createReadBody({ ownerOf: () => "test" }));
     await stopServing();
     const listening = createServer(getRequestListener(app.fetch));
     server = listening;

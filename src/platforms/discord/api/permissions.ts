@@ -58,7 +58,7 @@ export function permissionsIn(
 ): bigint {
   const base = memberPermissions(guild, member, userId);
   if (base === PermissionsBitField.All) return base;
-  const overwrites = "permission_overwrites" in channel ? (channel.permission_overwrites ?? []) : [];
+  const overwrites = overwritesOf(channel);
   const levels = [
     overwrites.filter(({ id }) => id === guild.id),
     overwrites.filter(({ id, type }) => type === OverwriteType.Role && id !== guild.id && member.roles.includes(id)),
@@ -72,4 +72,51 @@ function applied(bits: bigint, level: APIOverwrite[]): bigint {
   const deny = level.reduce((sum, overwrite) => sum | BigInt(overwrite.deny), 0n);
   const allow = level.reduce((sum, overwrite) => sum | BigInt(overwrite.allow), 0n);
   return (bits & ~deny) | allow;
+}
+
+const readBits = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;
+type Guild = Parameters<typeof permissionsIn>[1];
+
+/** True if every member can read the channel's history. If in doubt, false. For a thread, pass its channel. */
+export function isReadByAll(channel: APIChannel, guild: Guild): boolean {
+  return !deniesSome(channel, guild) && mayRead(channel, guild, []);
+}
+
+/** True if everybody who sees `here` can read the history of `there`, another channel of the server. If in doubt, false. */
+export function readersMayRead(here: APIChannel, there: APIChannel, guild: Guild): boolean {
+  if (readOverwrites(here) === readOverwrites(there)) return true;
+  if (deniesSome(there, guild)) return false;
+  // Without such denials, a role only adds rights, so it is enough to look at each role and person alone.
+  const covers = (roles: string[], userId = "") =>
+    permissionsIn(here, guild, { roles }, userId) === 0n || mayRead(there, guild, roles, userId);
+  const people = overwritesOf(here).filter(({ type }) => type === OverwriteType.Member);
+  return (
+    [[], ...guild.roles.map(({ id }) => [id])].every((roles) => covers(roles)) &&
+    people.every(({ id }) => covers([], id))
+  );
+}
+
+function mayRead(channel: APIChannel, guild: Guild, roles: string[], userId = ""): boolean {
+  return (permissionsIn(channel, guild, { roles }, userId) & readBits) === readBits;
+}
+
+function deniesSome(channel: APIChannel, { id: everyone }: Pick<APIGuild, "id">): boolean {
+  return overwritesOf(channel).some(({ id, deny }) => id !== everyone && (BigInt(deny) & readBits) !== 0n);
+}
+
+function readOverwrites(channel: APIChannel): string {
+  const parts = overwritesOf(channel).map(({ id, allow, deny }) => [
+    id,
+    BigInt(allow) & readBits,
+    BigInt(deny) & readBits,
+  ]);
+  return parts
+    .filter(([, allow, deny]) => allow !== 0n || deny !== 0n)
+    .map(String)
+    .sort()
+    .join();
+}
+
+function overwritesOf(channel: APIChannel): APIOverwrite[] {
+  return "permission_overwrites" in channel ? (channel.permission_overwrites ?? []) : [];
 }

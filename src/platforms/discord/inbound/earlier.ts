@@ -6,7 +6,7 @@
 import { type APIChannel, type APIMessage, ChannelType, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Earlier, EarlierKind, EarlierLine, EarlierWanted } from "../../../ports/earlier.ts";
-import type { Author } from "../../../ports/message.ts";
+import type { Author, InboundMessage } from "../../../ports/message.ts";
 import type { Platform } from "../../../ports/platform.ts";
 import { type DiscordApi, hidden, unlessRefused } from "../api/api.ts";
 import { type Channels, isThread } from "../api/channels.ts";
@@ -20,7 +20,7 @@ import { isWritten, lineOf } from "./lines.ts";
 export interface EarlierOptions {
   api: DiscordApi;
   channels: Channels;
-  access: Pick<ChatAccess, "mayRead">;
+  access: Pick<ChatAccess, "mayRead" | "audience">;
   ownId: OwnId;
 }
 
@@ -143,23 +143,25 @@ export function createEarlier({ api, channels, access, ownId }: EarlierOptions):
 
   async function linked(
     conversation: DiscordConversation,
-    person: Author,
-    id: string,
+    { author, id, conversationId }: Pick<InboundMessage, "author" | "id" | "conversationId">,
     said: string,
     signal: AbortSignal,
-  ) {
+  ): Promise<Part> {
     const links = linksIn(said)
       .filter((link) => link.id !== id)
       .slice(0, maxLinks);
     const found = await Promise.all(
       links.map(async (link) => {
         if (!(await isSamePlace(link, conversation))) return undefined;
-        const isOpen = conversation.type === "dm" || (await access.mayRead(link.channel, person));
-        return isOpen ? await one(link.channel, link.id, signal) : undefined;
+        if (conversation.type === "dm") return await one(link.channel, link.id, signal);
+        if (!(await access.mayRead(link.channel, author))) return undefined;
+        const { isOpenHere } = await access.audience({ conversationId, requester: author, channel: link.channel });
+        return isOpenHere ? await one(link.channel, link.id, signal) : link.channel;
       }),
     );
-    const raws = found.filter((raw) => raw !== undefined && isWritten(raw));
-    return { ...nothing, raws: asKind("linked", raws as APIMessage[]) };
+    const closed = found.filter((each) => typeof each === "string");
+    const raws = found.filter((raw) => raw !== undefined && typeof raw !== "string" && isWritten(raw));
+    return { ...nothing, raws: asKind("linked", raws as APIMessage[]), notes: [...new Set(closed)].map(closedNote) };
   }
 
   async function isSamePlace(link: Link, conversation: DiscordConversation): Promise<boolean> {
@@ -173,7 +175,7 @@ export function createEarlier({ api, channels, access, ownId }: EarlierOptions):
   return async ({ id, conversationId, author, at }, wanted, signal) => {
     const conversation = parseConversationId(conversationId);
     if (conversation === undefined || !isSnowflake(id)) return { lines: [], leftOut: 0, notes: [] };
-    const links = linked(conversation, author, id, wanted.said, signal).catch(
+    const links = linked(conversation, { author, id, conversationId }, wanted.said, signal).catch(
       (thrown: unknown): Part => ({ ...nothing, notes: [`A linked message could not be read: ${messageOf(thrown)}`] }),
     );
     const around = async (): Promise<Part> => {
@@ -215,6 +217,10 @@ function earlierLine({ kind, raw }: Line, selfId: string): EarlierLine {
   const text = [line.text, ...forwarded].filter((part) => part !== "").join("\n");
   const isQuoting = forwarded.length > 0 ? ({ isQuoting: true } as const) : {};
   return { ...line, author, text, kind, isOwn: author.id === selfId, ...isQuoting };
+}
+
+function closedNote(channel: string): string {
+  return `A linked message was not read here, because not everybody here can read its thread ${channel}.`;
 }
 
 interface Link {

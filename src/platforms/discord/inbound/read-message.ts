@@ -46,7 +46,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
   const author = { ...speaker.author, roles };
   return {
     id: raw.id,
-    ...placeOf(conversation, author.id),
+    ...placeOf(conversation, author.id, facts?.type === ChannelType.PrivateThread),
     author,
     text: await messageText(raw, guildId, context),
     attachments: isAddressed ? attachmentsOf(raw, conversation, context) : [],

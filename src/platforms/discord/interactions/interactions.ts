@@ -12,6 +12,7 @@ import {
   type APIModalSubmitInteraction,
   type APIUser,
   ApplicationCommandOptionType,
+  ChannelType,
   ComponentType,
   InteractionResponseType,
   InteractionType,
@@ -206,7 +207,8 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     await withReceipt(interaction, async () => {
       const by = authorOfInteraction(interaction);
       const conversation = await conversationOf(interaction);
-      const place = placeOf(conversation, by.id);
+      const facts = await factsFor(interaction, interaction.channel?.id ?? "");
+      const place = placeOf(conversation, by.id, facts?.type === ChannelType.PrivateThread);
       const isInThread = conversation.type === "guild" && conversation.thread !== null;
       return await handlers.onCommand({ ...place, isInThread, name, rest, by, at: Date.now() });
     });

@@ -9,11 +9,11 @@ import {
   type RESTPostAPIChannelThreadsResult,
   Routes,
 } from "discord.js";
-import type { ChatPlace, SeenChannel } from "../../../ports/chat.ts";
+import type { Audience, ChatPlace, SeenChannel } from "../../../ports/chat.ts";
 import type { Author } from "../../../ports/message.ts";
 import { type DiscordApi, discordError, hidden, unlessRefused } from "../api/api.ts";
 import { isThread } from "../api/channels.ts";
-import { permissionsIn } from "../api/permissions.ts";
+import { isReadByAll, permissionsIn, readersMayRead } from "../api/permissions.ts";
 import { isSnowflake, parseConversationId } from "../conversation-id.ts";
 
 export interface ChatAccess {
@@ -21,6 +21,8 @@ export interface ChatAccess {
   channelFor(place: ChatPlace, rights: PermissionsString[]): Promise<string>;
   /** The channels whose messages the requester can read, in the conversation's server or, from a DM, in all servers. */
   readable(place: Omit<ChatPlace, "channel">): Promise<SeenChannel[]>;
+  /** As in `ChatActions`. */
+  audience(place: ChatPlace): Promise<Audience & { name: string }>;
   /** The channels whose messages the conversation may mention: like `channelFor`, and a thread's own channel. */
   channelsNear(place: ChatPlace): Promise<string[]>;
   /** True if the person can read the earlier messages of a channel or thread of a server. */
@@ -67,12 +69,35 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     ]);
   }
 
+  /** The channel whose permissions count for a thread, and otherwise the channel itself. */
+  async function holderOf(channel: APIChannel): Promise<APIChannel | undefined> {
+    const parentId = isThread(channel) && "parent_id" in channel ? channel.parent_id : undefined;
+    return parentId ? await get<APIChannel>(Routes.channel(parentId)) : channel;
+  }
+
+  /** Compares channels with a conversation. Whoever reads one of its threads can also read its channel. */
+  async function audienceFor(
+    conversationId: string,
+  ): Promise<(channel: APIChannel, guild?: APIGuild) => Promise<Audience>> {
+    const own = parseConversationId(conversationId);
+    const isAlone = own?.type === "dm";
+    const here = own === undefined || isAlone ? undefined : await get<APIChannel>(Routes.channel(own.channel));
+    return async (channel, guild) => {
+      const holder = channel.type === ChannelType.PrivateThread ? undefined : await holderOf(channel);
+      const isPublic = guild !== undefined && holder !== undefined && isReadByAll(holder, guild);
+      if (isAlone) return { isOpenHere: true, isPublic };
+      if (own === undefined || guild?.id !== own.guild) return { isOpenHere: false, isPublic };
+      const isOwn = channel.id === own.thread || holder?.id === own.channel;
+      const isOpen = () => here !== undefined && holder !== undefined && readersMayRead(here, holder, guild);
+      return { isOpenHere: isOwn || isOpen(), isPublic };
+    };
+  }
+
   async function may(channel: APIChannel, { id }: Author, rights: PermissionsString[]): Promise<boolean> {
     const guildId = "guild_id" in channel ? channel.guild_id : undefined;
     if (guildId === undefined) return false;
     const [guild, member] = await membership(guildId, id);
-    const parentId = isThread(channel) && "parent_id" in channel ? channel.parent_id : undefined;
-    const holder = parentId ? await get<APIChannel>(Routes.channel(parentId)) : channel;
+    const holder = await holderOf(channel);
     if (guild === undefined || member === undefined || holder === undefined) return false;
     const bits = permissionsIn(holder, guild, member, id);
     const needed = rights.map((right) =>
@@ -82,13 +107,20 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     return channel.type !== ChannelType.PrivateThread || (await isInThread(channel.id, id, bits));
   }
 
-  async function readableIn(guildId: string, { id }: Author): Promise<SeenChannel[]> {
+  async function readableIn(
+    guildId: string,
+    { requester: { id }, conversationId }: Omit<ChatPlace, "channel">,
+  ): Promise<SeenChannel[]> {
     const [guild, member] = await membership(guildId, id);
     if (guild === undefined || member === undefined) return [];
     const channels = (await get<APIChannel[]>(Routes.guildChannels(guildId))) ?? [];
     const needed = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;
     const isReadable = (channel: APIChannel) => (permissionsIn(channel, guild, member, id) & needed) === needed;
-    return channels.filter(isReadable).map((channel) => ({ id: channel.id, name: channel.name ?? "" }));
+    const audience = await audienceFor(conversationId);
+    const seen = channels.filter(isReadable);
+    return await Promise.all(
+      seen.map(async (channel) => ({ id: channel.id, name: channel.name ?? "", ...(await audience(channel, guild)) })),
+    );
   }
 
   async function isInThread(threadId: string, userId: string, bits: bigint): Promise<boolean> {
@@ -113,11 +145,20 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
       const root = await get(Routes.channelMessage(channel, thread));
       return root !== undefined && (await mayRead(channel, person));
     },
-    async readable({ conversationId, requester }) {
-      const conversation = parseConversationId(conversationId);
-      if (conversation?.type === "guild") return await readableIn(conversation.guild, requester);
+    async readable(place) {
+      const conversation = parseConversationId(place.conversationId);
+      if (conversation?.type === "guild") return await readableIn(conversation.guild, place);
       const all = (await guilds()).slice(0, maxGuilds);
-      return (await Promise.all(all.map((guildId) => readableIn(guildId, requester)))).flat();
+      return (await Promise.all(all.map((guildId) => readableIn(guildId, place)))).flat();
+    },
+    async audience(place) {
+      const id = await access.channelFor(place, ["ReadMessageHistory"]);
+      const channel = await get<APIChannel>(Routes.channel(id));
+      const guildId = channel !== undefined && "guild_id" in channel ? channel.guild_id : undefined;
+      const guild = guildId === undefined ? undefined : await get<APIGuild>(Routes.guild(guildId));
+      const audience = await audienceFor(place.conversationId);
+      if (channel === undefined) throw noAccess(place.channel ?? "", "there is no such channel that we can both see");
+      return { ...(await audience(channel, guild)), name: `#${channel.name ?? ""}` };
     },
     async channelsNear(place) {
       const first = await access.channelFor(place, ["ReadMessageHistory"]);

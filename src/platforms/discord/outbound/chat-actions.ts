@@ -51,6 +51,7 @@ export function createChatActions({ api, messages, access }: ChatActionsOptions)
 
   return {
     channels: access.readable,
+    audience: access.audience,
     history: (place, { limit, before }) =>
       withExplainedRefusals("read there", async () => {
         const channelId = await access.channelFor(place, ["ReadMessageHistory"]);

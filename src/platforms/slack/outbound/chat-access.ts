@@ -4,14 +4,14 @@
  * DMs are never accessible from other conversations.
  */
 import { z } from "zod";
-import type { ChatPlace, SeenChannel } from "../../../ports/chat.ts";
+import type { Audience, ChatPlace, SeenChannel } from "../../../ports/chat.ts";
 import type { Author } from "../../../ports/message.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import { pagesOf } from "../api/pages.ts";
 import type { People } from "../api/people.ts";
-import { parseConversationId } from "../conversation-id.ts";
+import { isDirect, parseConversationId } from "../conversation-id.ts";
 import { maxListPage } from "../limits.ts";
 import { membersSchema } from "./reach.ts";
 
@@ -27,8 +27,11 @@ const infoSchema = z.object({
     is_im: z.boolean().optional(),
     is_mpim: z.boolean().optional(),
     is_private: z.boolean().optional(),
+    is_ext_shared: z.boolean().optional(),
+    is_pending_ext_shared: z.boolean().optional(),
   }),
 });
+type ChannelInfo = z.infer<typeof infoSchema>["channel"];
 const listedSchema = z.object({ id: z.string(), name: z.string().default(""), is_private: z.boolean().optional() });
 const listSchema = z.object({ channels: z.array(listedSchema).default([]) });
 const types = "public_channel,private_channel";
@@ -38,8 +41,10 @@ export interface ChatAccess {
   /** True if the person can read the channel now. False for DMs. */
   mayRead(channel: string, person: Author): Promise<boolean>;
   find(place: ChatPlace): Promise<FoundPlace>;
+  /** As in `ChatActions`. */
+  audience(place: ChatPlace): Promise<Audience & { name: string }>;
   /** The requester's channels, and for full members also the public channels that the agent is in. */
-  channels(place: Pick<ChatPlace, "requester">): Promise<SeenChannel[]>;
+  channels(place: Omit<ChatPlace, "channel">): Promise<SeenChannel[]>;
 }
 
 export function createChatAccess(api: SlackApi, people: People): ChatAccess {
@@ -80,12 +85,27 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
     return await isMember(channel, requester.id);
   }
 
-  async function checkSeen(channel: string, named: string, requester: Author): Promise<void> {
+  async function checkSeen(channel: string, named: string, requester: Author): Promise<ChannelInfo> {
     const info = await infoOf(channel);
     if (info === undefined) throw noAccess(named, "there is no such channel, or I am not in it");
     if (info.is_im === true || info.is_mpim === true) throw noAccess(named, "direct messages are private");
     if (!(await isSeenBy(channel, info.is_private === true, requester)))
       throw noAccess(named, `${requester.name} is not in that channel, so I can't use it for them`);
+    return info;
+  }
+
+  /** The readers of a conversation's channel, against whom other channels are compared. */
+  async function readersOf(conversationId: string): Promise<(channel: string, isPrivate: boolean) => Audience> {
+    const own = parseConversationId(conversationId)?.channel;
+    const isAlone = own !== undefined && isDirect(own);
+    const info = own === undefined || isAlone ? undefined : await infoOf(own);
+    // People of other workspaces in a shared channel see none of this workspace's other channels.
+    const hasOthers =
+      !isAlone && (info === undefined || info.is_ext_shared === true || info.is_pending_ext_shared === true);
+    return (channel, isPrivate) => ({
+      isOpenHere: isAlone || channel === own || (!isPrivate && !hasOthers),
+      isPublic: !isPrivate,
+    });
   }
 
   /** The user's channels or, without `user`, the agent's. Omits private channels that the agent is not in. */
@@ -110,11 +130,19 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
       if (channel !== own.channel) await checkSeen(channel, named, requester);
       return { channel, thread: null };
     },
-    async channels({ requester: { id, isBot } }) {
+    async audience({ conversationId, requester, channel: named = "" }) {
+      const channel = await idOf(named);
+      const readers = await readersOf(conversationId);
+      if (channel === parseConversationId(conversationId)?.channel) return { ...readers(channel, true), name: named };
+      const { name, is_private: isPrivate } = await checkSeen(channel, named, requester);
+      return { ...readers(channel, isPrivate !== false), name: name === undefined ? named : `#${name}` };
+    },
+    async channels({ conversationId, requester: { id, isBot } }) {
       const person = isBot ? undefined : await people.fresh(id);
       if (!isBot && person === undefined) return [];
       const isFullMember = person !== undefined && person.kind === undefined;
-      const [theirs, ours] = await Promise.all([
+      const [readers, theirs, ours] = await Promise.all([
+        readersOf(conversationId),
         channelsOf(id).catch((thrown: unknown) => {
           if (isSlackError(thrown, "user_not_found", "users_not_found", "user_not_visible")) return [];
           throw thrown;
@@ -124,7 +152,10 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
       const open = ours.filter((channel) => channel.is_private === false);
       return [
         ...new Map(
-          [...open, ...theirs].map((channel) => [channel.id, { id: channel.id, name: channel.name }]),
+          [...open, ...theirs].map(({ id: channel, name, is_private: isPrivate }) => [
+            channel,
+            { id: channel, name, ...readers(channel, isPrivate !== false) },
+          ]),
         ).values(),
       ];
     },

@@ -39,7 +39,7 @@ const toolTurn = "tool";
 
 export function createChatActions(options: ChatActionsOptions): ChatActions {
   const { api, identity, people, threads } = options;
-  const { find, channels } = options.access;
+  const { find, audience, channels } = options.access;
   const readLine = createLineReader(identity, people);
 
   async function newest(
@@ -91,6 +91,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
 
   return {
     channels,
+    audience,
     nameOf: people.nameOf,
     readable: (text) => readMarks(text, people.nameOf),
     ...(options.search === undefined ? {} : { search: options.search }),
