@@ -211,10 +211,13 @@ function isReadable(part: string): boolean {
 function areWords(piece: string): boolean {
   const letters = piece.replace(/\d/g, "");
   const humps = letters.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? [];
-  if (letters.length >= 6 && letters.length / humps.length < 3) return false;
+  const isBroken = letters.length / humps.length < 3 || humps.filter((hump) => hump.length < 3).length >= 3;
+  if (letters.length >= 6 && isBroken) return false;
   return humps.every((hump) => {
     const vowels = hump.match(/[aeiouy]/gi)?.length ?? 0;
     const share = vowels / hump.length;
+    // The longest in use is `modelcontextprotocol`.
+    if (hump.length > 20) return false;
     return hump.length < 6 || (share > 0.16 && share < 0.8 && !/[^aeiouy]{6}/i.test(hump));
   });
 }
