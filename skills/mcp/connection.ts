@@ -3,18 +3,27 @@
  * tools again when the server reports a change. After the connection is lost, the tools stay listed for a while so that
  * a server restart goes unnoticed. Only calls to this server's tools wait for the connection, and only briefly.
  */
-import { messageOf } from "../../src/plugin-sdk/errors.ts";
 import { pause } from "../../src/plugin-sdk/pause.ts";
-import type { JsonObject, Log, OfferedTool, ToolOffer } from "../../src/plugin-sdk/plugin.ts";
+import type { JsonObject, Log, OfferedTool, OfferProblem, ToolOffer } from "../../src/plugin-sdk/plugin.ts";
 import { onlyReads } from "./only-reads.ts";
-import { type CallOutcome, type ListedTool, openSession, type Session, type SessionOptions } from "./session.ts";
+import {
+  type CallOutcome,
+  type ListedTool,
+  openSession,
+  type Reason,
+  reasonOf,
+  type Session,
+  type SessionOptions,
+} from "./session.ts";
 import type { ServerSettings } from "./settings.ts";
 
 export interface ConnectionOptions {
   name: string;
   server: ServerSettings;
   transports: SessionOptions["transports"];
-  lastLines(): string[];
+  /** What it wrote last, without secrets. */
+  lastLines(): string;
+  redact(text: string): string;
   onOffer(offer: ToolOffer): void;
   log: Log;
   times?: Partial<ConnectionTimes>;
@@ -52,9 +61,15 @@ export function createConnection(options: ConnectionOptions): Connection {
   const waiting = new Set<() => void>();
   let session: Session | undefined;
   let tools = new Map<string, ListedTool>();
-  let whyNot = "it has not connected yet";
+  let whyNot: Reason = { why: "it has not connected yet", said: "" };
   let nudge = new AbortController();
   let isStale = false;
+
+  /** Everybody reads the reason; what the server said and wrote is for owners. */
+  const problem = (what: string, { said }: Reason, lines = ""): OfferProblem => {
+    const printed = [options.redact(said), lines].filter((part) => part !== "").join(" | ");
+    return printed === "" ? what : { message: what, printed };
+  };
 
   async function attempt(): Promise<Session> {
     isStale = false;
@@ -63,7 +78,8 @@ export function createConnection(options: ConnectionOptions): Connection {
         transports: options.transports,
         connectMs: server.connectSeconds * 1_000,
         onChanged: () => void changed(),
-        onError: (message) => log.debug({ server: name, error: message }, "unexpected behaviour of a tool server"),
+        onError: (message) =>
+          log.debug({ server: name, error: options.redact(message) }, "unexpected behaviour of a tool server"),
       },
       closed.signal,
     );
@@ -102,7 +118,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         await look(from);
       } catch (thrown) {
         if (session === from)
-          options.onOffer({ problems: [`${name}: its tools can't be listed: ${messageOf(thrown)}`] });
+          options.onOffer({ problems: [problem(`${name}: its tools can't be listed`, reasonOf(thrown))] });
       }
       await pause(Math.min(wait, times.maxWaitMs), closed.signal);
     }
@@ -128,7 +144,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         downSince = Date.now();
         if (downSince - began >= times.stable) failures = 0;
       } catch (thrown) {
-        whyNot = withLines(messageOf(thrown), options.lastLines());
+        whyNot = reasonOf(thrown);
       }
       const gone = session;
       session = undefined;
@@ -136,7 +152,8 @@ export function createConnection(options: ConnectionOptions): Connection {
       if (closed.signal.aborted) break;
       failures += 1;
       const isLongGone = Date.now() - downSince > times.forgetAfter;
-      options.onOffer({ problems: [`${name} is not connected: ${whyNot}`], ...(isLongGone ? { tools: [] } : {}) });
+      const problems = [problem(`${name} is not connected: ${whyNot.why}`, whyNot, options.lastLines())];
+      options.onOffer({ problems, ...(isLongGone ? { tools: [] } : {}) });
       settled();
       const wait = Math.min(times.firstWait * 2 ** Math.min(failures - 1, 16), times.maxWaitMs);
       await pause(wait, AbortSignal.any([closed.signal, nudge.signal]));
@@ -158,10 +175,11 @@ export function createConnection(options: ConnectionOptions): Connection {
   return {
     async call(tool, input, signal) {
       const open = await connected(signal);
-      if (open === undefined) return { type: "refused", message: `it is not connected: ${whyNot}` };
+      if (open === undefined) return { type: "refused", message: `it is not connected: ${whyNot.why}` };
       const known = tools.get(tool);
       if (known === undefined) return { type: "refused", message: `it has no tool ${tool}, or no longer has it` };
-      return await open.call(known, input, server.seconds * 1_000, signal);
+      const outcome = await open.call(known, input, server.seconds * 1_000, signal);
+      return outcome.type === "answered" ? outcome : { ...outcome, message: options.redact(outcome.message) };
     },
     async close() {
       closed.abort();
@@ -200,8 +218,4 @@ function offerOf(
       }),
     );
   return { tools: offered, problems };
-}
-
-function withLines(why: string, lines: string[]): string {
-  return lines.length === 0 ? why : `${why}. It wrote: ${lines.join(" | ")}`;
 }

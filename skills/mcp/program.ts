@@ -17,6 +17,7 @@ import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import { execa } from "execa";
 import { type MarkedProgram, markProgram } from "../../src/plugin-sdk/marked-programs.ts";
 import { createPace } from "./pace.ts";
+import { OwnReason } from "./session.ts";
 
 export interface ProgramOptions {
   command: string;
@@ -36,7 +37,7 @@ type Running = ReturnType<typeof startProgram>;
 
 /** Milliseconds from closing a program's input to SIGTERM and to SIGKILL. */
 const patience = { beforeAsking: 300, beforeKilling: 1_000 };
-const maxLineLength = 500;
+const maxLineLength = 4_000;
 
 export function createProgramTransport(options: ProgramOptions): ProgramTransport {
   let program: Running | undefined;
@@ -108,7 +109,7 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
 
 /** Omits the arguments, because they may contain secrets. */
 function notStarted({ command, cwd }: ProgramOptions, code = "unknown error"): Error {
-  return new Error(
+  return new OwnReason(
     `${command} can't be started (${code}): check that it is installed and that the folder ${cwd} exists`,
   );
 }
@@ -165,9 +166,14 @@ function lineReader(onLine: (line: string) => void): (chunk: Buffer) => number {
     const [first = "", ...others] = decoder.write(chunk).split("\n");
     const lines = [rest + first.slice(0, maxLineLength), ...others];
     rest = (lines.pop() ?? "").slice(0, maxLineLength);
-    for (const line of lines) if (line.trim() !== "") onLine(line.slice(0, maxLineLength).trimEnd());
+    for (const line of lines) if (line.trim() !== "") onLine(whole(line).trimEnd());
     return lines.length;
   };
+}
+
+/** The last word of a line that is too long may be half a secret. */
+function whole(line: string): string {
+  return line.length < maxLineLength ? line : line.slice(0, maxLineLength).replace(/\S*$/, "…");
 }
 
 async function drained({ stdin, nodeChildProcess }: Running): Promise<void> {

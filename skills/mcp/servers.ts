@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { failure } from "../../src/plugin-sdk/failure.ts";
 import type { JsonObject, PluginContext, PluginHome, PluginResult } from "../../src/plugin-sdk/plugin.ts";
+import { createOutputRedactor, isSecretName } from "../../src/plugin-sdk/redact-output.ts";
 import { addressTransports } from "./address.ts";
 import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
 import { createProgramTransport } from "./program.ts";
@@ -18,6 +19,11 @@ export interface Servers {
 
 /** Limits for lines of standard error: how many are kept to explain a failure, and how many are logged per minute. */
 const maxKeptLines = 5;
+/** Earlier lines may hold the beginning of a secret. */
+const maxRawLines = 25;
+const maxLineLength = 500;
+/** Lines that come together are redacted together, because a secret may be broken over them. */
+const heldMs = 200;
 const loggedLines = 20;
 
 export function createServers(
@@ -28,11 +34,12 @@ export function createServers(
   const connections = new Map<string, Connection>();
   for (const [name, server] of settings) {
     const log = home.log;
-    const lines = createLines(name, log);
+    const redact = createOutputRedactor(hiddenIn(server));
+    const lines = createLines(name, redact, log);
     const transports =
       "command" in server ? [() => programTransport(name, server, home, lines.add)] : addressTransports(server);
     const onOffer: ConnectionOptions["onOffer"] = (offer) => home.offer?.(name, offer);
-    const about = { name, server, transports, lastLines: lines.last, onOffer, log, times };
+    const about = { name, server, transports, lastLines: lines.last, redact, onOffer, log, times };
     connections.set(name, createConnection(about));
   }
   return {
@@ -81,18 +88,52 @@ function programTransport(
   return createProgramTransport({ command, args, env, cwd, onLine });
 }
 
-function createLines(server: string, log: PluginHome["log"]) {
-  let last: string[] = [];
+/** Everything that the settings give the server may be a secret: variables, headers, and parts of addresses and arguments. */
+function hiddenIn(server: ServerSettings): [name: string, value: string][] {
+  if ("url" in server) return [["url password", server.url], ...Object.entries(server.headers)];
+  const { args, env } = server;
+  const ofArgs = args.map((arg, index): [string, string] => {
+    const [, flag, value] = /^(-{0,2}[\w.-]+)=(.+)$/s.exec(arg) ?? [];
+    return value === undefined ? [args[index - 1] ?? "", arg] : [flag ?? "", value];
+  });
+  // Other arguments are names of packages and files.
+  return [
+    ...ofArgs.filter(([name, value]) => isSecretName(name) || /^[a-z][a-z0-9+.-]*:\/\//i.test(value)),
+    ...Object.entries(env),
+  ];
+}
+
+function createLines(server: string, redact: (text: string) => string, log: PluginHome["log"]) {
+  let kept: string[] = [];
+  let fresh = 0;
   let began = 0;
   let logged = 0;
-  return {
-    last: () => [...new Set(last)],
-    add(line: string) {
-      last = [...last, line].slice(-maxKeptLines);
-      if (Date.now() - began > 60_000) [began, logged] = [Date.now(), 0];
+  let isWaiting = false;
+  const clean = (count: number) =>
+    redact(kept.join("\n"))
+      .split("\n")
+      .slice(-count)
+      .map((line) => line.slice(0, maxLineLength));
+
+  function write(): void {
+    isWaiting = false;
+    if (Date.now() - began > 60_000) [began, logged] = [Date.now(), 0];
+    const lines = fresh === 0 ? [] : clean(Math.min(fresh, loggedLines));
+    fresh = 0;
+    for (const line of lines) {
       logged += 1;
       if (logged <= loggedLines) log.info({ server, line }, "a tool server wrote to standard error");
       if (logged === loggedLines) log.info({ server }, "dropping its output for the rest of this minute");
+    }
+  }
+
+  return {
+    last: () => [...new Set(kept.length === 0 ? [] : clean(maxKeptLines))].join(" | "),
+    add(line: string) {
+      kept = [...kept, line].slice(-maxRawLines);
+      fresh += 1;
+      if (!isWaiting) setTimeout(write, heldMs).unref();
+      isWaiting = true;
     },
   };
 }

@@ -28,12 +28,18 @@ export type CallOutcome =
   /** It is unknown whether the server ran the call. */
   | { type: "unknown"; message: string };
 
+/** `why` is in our words. `said` may be in the server's, with secrets. */
+export interface Reason {
+  why: string;
+  said: string;
+}
+
 export interface Session {
   /** `nameless` counts the tools without a name, which are omitted. */
   list(signal: AbortSignal): Promise<{ tools: ListedTool[]; nameless: number; isCut: boolean }>;
   call(tool: ListedTool, input: JsonObject, timeoutMs: number, signal: AbortSignal): Promise<CallOutcome>;
   /** Resolves with the reason when the connection is lost or closed. */
-  lost: Promise<string>;
+  lost: Promise<Reason>;
   close(): Promise<void>;
 }
 
@@ -112,16 +118,16 @@ async function openWith(
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => onChanged() } },
     },
   );
-  let lose: (why: string) => void = () => {};
-  const lost = new Promise<string>((resolve) => {
+  let lose: (reason: Reason) => void = () => {};
+  const lost = new Promise<Reason>((resolve) => {
     lose = resolve;
   });
   let lastError = "";
-  client.onclose = () => lose(withDetail("it ended the connection", lastError));
+  client.onclose = () => lose({ why: "it ended the connection", said: lastError });
   client.onerror = (error) => {
     lastError = messageOf(error).slice(0, maxDetailLength);
     onError(lastError);
-    if (endsIt.test(lastError)) lose(lastError);
+    if (endsIt.test(lastError)) lose({ why: "its connection broke", said: lastError });
   };
   const timeUp = AbortSignal.timeout(connectMs);
   try {
@@ -129,8 +135,8 @@ async function openWith(
   } catch (thrown) {
     // Close a half-open transport, because a program would otherwise keep running without a client.
     await transport.close().catch(() => {});
-    if (timeUp.aborted) throw new Error(`it was not ready within ${connectMs / 1_000} s`, { cause: thrown });
-    if (isNegotiationFailure(thrown) || thrown instanceof SdkHttpError) throw thrown;
+    if (timeUp.aborted) throw new OwnReason(`it was not ready within ${connectMs / 1_000} s`, { cause: thrown });
+    if (isNegotiationFailure(thrown) || thrown instanceof SdkHttpError || thrown instanceof OwnReason) throw thrown;
     throw new Error(withDetail(explained(thrown), lastError), { cause: thrown });
   }
   return {
@@ -138,11 +144,12 @@ async function openWith(
     list: (listSignal) => list(client, listSignal),
     async call(tool, input, timeoutMs, callSignal) {
       const outcome = await call(client, tool, input, timeoutMs, callSignal);
-      if (outcome.type === "unsent" && outcome.isBusy !== true) lose(outcome.message);
+      if (outcome.type === "unsent" && outcome.isBusy !== true)
+        lose({ why: "it can't be reached", said: outcome.message });
       return outcome;
     },
     async close() {
-      lose("it was closed");
+      lose({ why: "it was closed", said: "" });
       await client.close();
     },
   };
@@ -210,6 +217,23 @@ function outcomeOf(thrown: unknown): CallOutcome {
   }
   const code = codeOf(causeOf(thrown)) ?? codeOf(thrown);
   return { type: code !== undefined && neverSent.has(code) ? "unsent" : "unknown", message: explained(thrown) };
+}
+
+/** An error in our own words, which hold nothing of the server. */
+export class OwnReason extends Error {}
+
+/** Everybody reads `why`, so it is never in the words of a server, of the SDK, which repeats those, or of `fetch`, which repeats headers. */
+export function reasonOf(thrown: unknown): Reason {
+  if (thrown instanceof OwnReason) return { why: thrown.message, said: "" };
+  const said = messageOf(thrown);
+  const status = thrown instanceof SdkHttpError ? thrown.status : /\bHTTP (\d{3})\b/.exec(said)?.[1];
+  if (status !== undefined) return { why: `it answered HTTP ${status}`, said };
+  const codes = [thrown, causeOf(thrown), causeOf(causeOf(thrown))].map(codeOf);
+  const code = codes.find((known) => known !== undefined && /^E[A-Z_]+$|^UND_ERR_[A-Z_]+$|CERT/.test(known));
+  if (code !== undefined) return { why: `it can't be reached (${code})`, said };
+  const isClosed = thrown instanceof Error && codeOf(thrown.cause) === SdkErrorCode.ConnectionClosed;
+  if (isClosed) return { why: "it ended before it was ready", said };
+  return { why: "it does not answer as a tool server does", said };
 }
 
 /** `fetch` itself only reports that it failed, so this adds the cause's message. */

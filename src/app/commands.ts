@@ -109,7 +109,7 @@ export function buildCommands(
       ]),
       grantsCommand(approvals),
       undoCommand(sandbox.drafts),
-      skillsCommand(tools.toolbox.skillsFor),
+      skillsCommand(tools.toolbox.skillsFor, isOwner),
       models.choice.command,
       skillCommand,
       access.command,

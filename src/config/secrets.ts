@@ -1,12 +1,6 @@
 /** Finds secrets in settings: strings whose key, or a key above it, has a secret-like name. */
-import type { NamedSecret } from "../lib/redact.ts";
+import { isSecretName, type NamedSecret } from "../lib/redact.ts";
 import type { JsonObject } from "../ports/message.ts";
-
-const secretKey = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|authorization|credential|private[_-]?key/i;
-
-export function isSecretName(name: string): boolean {
-  return secretKey.test(name);
-}
 
 /** Counts the last word of a value such as `Bearer abc` as a secret too, because it can appear alone. */
 export function secretsIn(settings: { [skill: string]: JsonObject }, place: string): NamedSecret[] {

@@ -2,9 +2,8 @@
  * Lists every setting in force with where it comes from: the default, a line of the file, or an environment variable.
  * The values of secrets are never shown.
  */
-import type { Mask } from "../lib/redact.ts";
+import { isSecretName, type Mask } from "../lib/redact.ts";
 import { type Environment, overridingVariable, readVariable } from "./environment.ts";
-import { isSecretName } from "./secrets.ts";
 import { onlyVariables } from "./variable-names.ts";
 
 export interface SettingSource {

@@ -4,6 +4,8 @@
  *   createRedactor   for replies, logs, snapshots, task files and memory: configured secrets and known token formats
  *   createMasker     for approvals and the audit: configured secrets only, each replaced by its name and length
  *
+ * What programs print is stricter: redact-output.ts.
+ *
  * Token formats must never mask what people decide on, because a call could then hide part of itself behind `sk-`.
  * Encoded forms (base64, base64url, URL, JSON) of configured values are found too. Token formats are those that vendors
  * document.
@@ -29,7 +31,15 @@ const tokenFormats = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
 ];
 
-const redactionMark = "[redacted]";
+export const redactionMark = "[redacted]";
+
+/** In names of settings, variables, headers and flags. */
+export const secretName =
+  /token|secret|pass(?:w(?:or)?d|phrase|(?![a-z]))|pwd|api[_-]?key|access[_-]?key|authorization|credential|private[_-]?key/i;
+
+export function isSecretName(name: string): boolean {
+  return secretName.test(name);
+}
 
 export type Redact = (text: string) => string;
 
@@ -84,7 +94,7 @@ export function followingSecrets<Secret>(
   };
 }
 
-function encodingsOf(secret: string): string[] {
+export function encodingsOf(secret: string): string[] {
   const base64 = Buffer.from(secret).toString("base64");
   const inJson = JSON.stringify(secret).slice(1, -1);
   return [

@@ -5,6 +5,7 @@ export type { JobSummary, PluginCommands, PluginJobs } from "../ports/draft.ts";
 export type { JsonObject } from "../ports/message.ts";
 export type {
   OfferedTool,
+  OfferProblem,
   Plugin,
   PluginChat,
   PluginContext,

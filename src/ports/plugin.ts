@@ -29,8 +29,11 @@ export interface ToolOffer {
   /** If absent, the source's earlier tools are kept. */
   tools?: OfferedTool[];
   /** One sentence each, shown to people as problems of the skill until the source's next offer. */
-  problems?: string[];
+  problems?: OfferProblem[];
 }
+
+/** `printed` is what a program or service said about it. It may hold secrets, so only owners read it, without what is known of them. */
+export type OfferProblem = string | { message: string; printed: string };
 
 /** A third party may have described the tool, so nothing in the offer is trusted. */
 export interface OfferedTool {

@@ -13,6 +13,8 @@ export interface SkillDiagnostic {
   /** Permanent, for example `skill.unclosed-frontmatter`. */
   code: string;
   message: string;
+  /** What a program said about it, without secrets; for owners only. */
+  printed?: string;
 }
 
 /** A call with the verdict that the skill's author expects; `remora skills check` runs them. */

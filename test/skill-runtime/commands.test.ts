@@ -25,7 +25,7 @@ async function open(files: { [path: string]: string }, deny: string[] = []) {
     await toolbox.close();
     await library.close();
   });
-  const skills = skillsCommand(toolbox.skillsFor);
+  const skills = skillsCommand(toolbox.skillsFor, () => false);
   const list = (rest = "", conversationId = "slack:T1:C1:1.2") => {
     const by = { id: "U1", name: "Ann", isBot: false, roles: [] };
     const at = { platform: "slack", conversationId, scope: "channel:C1", by, at: 7 } as const;

@@ -68,6 +68,7 @@ export async function openMcp(servers: JsonObject) {
     close,
     names,
     problems: () => library.current().diagnostics.map(({ message }) => message),
+    printed: () => library.current().diagnostics.flatMap(({ printed = [] }) => printed),
     /** Resolves when the tool is offered. */
     async until(name: string) {
       await vi.waitFor(

@@ -3,7 +3,7 @@ import type { SkillDiagnostic } from "../../ports/skill.ts";
 
 export interface Notes {
   readonly list: SkillDiagnostic[];
-  warn(line: number, code: string, message: string): void;
+  warn(line: number, code: string, message: string, printed?: string): void;
   /** Reports a problem that keeps the skill, or the part named in the message, from being loaded. */
   error(line: number, code: string, message: string): void;
 }
@@ -12,13 +12,14 @@ const maxWarnings = 50;
 
 export function createDiagnostics(path: string): Notes {
   const list: SkillDiagnostic[] = [];
-  const push = (line: number, severity: SkillDiagnostic["severity"], code: string, message: string) =>
-    list.push({ path, line, severity, code: `skill.${code}`, message });
-  const add = (severity: SkillDiagnostic["severity"]) => (line: number, code: string, message: string) => {
-    if (severity === "error" || list.length < maxWarnings) push(line, severity, code, message);
-    else if (list.length === maxWarnings)
-      push(0, "warning", "more-findings", "there are more problems than listed here");
-  };
+  const push = (line: number, severity: SkillDiagnostic["severity"], code: string, message: string, printed = "") =>
+    list.push({ path, line, severity, code: `skill.${code}`, message, ...(printed === "" ? {} : { printed }) });
+  const add =
+    (severity: SkillDiagnostic["severity"]) => (line: number, code: string, message: string, printed?: string) => {
+      if (severity === "error" || list.length < maxWarnings) push(line, severity, code, message, printed);
+      else if (list.length === maxWarnings)
+        push(0, "warning", "more-findings", "there are more problems than listed here");
+    };
   return { list, warn: add("warning"), error: add("error") };
 }
 

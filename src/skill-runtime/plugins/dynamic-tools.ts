@@ -20,9 +20,14 @@ export interface ValidTool {
   isPersonal?: boolean;
 }
 
+export interface ValidProblem {
+  message: string;
+  printed?: string;
+}
+
 export interface ValidOffer {
   tools: ValidTool[];
-  problems: string[];
+  problems: ValidProblem[];
 }
 
 export interface DynamicTools {
@@ -41,7 +46,7 @@ interface Known {
   names: Map<string, string>;
   ever: Set<string>;
   asking: Set<string>;
-  last?: { skill: Skill; madeOf: string; merged: Skill; problems: string[] };
+  last?: { skill: Skill; madeOf: string; merged: Skill; problems: ValidProblem[] };
   changes: number;
 }
 
@@ -70,7 +75,7 @@ export function createDynamicTools(): DynamicTools {
         const isTaken = (name: string) => ofFiles.has(name) || others.some(({ ever }) => ever.has(name));
         const { merged, problems } = mergeOne(skill, known, [...ofFiles].join(" "), isTaken);
         const notes = createDiagnostics(skill.path);
-        for (const problem of problems) notes.warn(0, "offered-tools", problem);
+        for (const { message, printed } of problems) notes.warn(0, "offered-tools", message, printed);
         diagnostics.push(...notes.list);
         return merged;
       });
@@ -105,12 +110,12 @@ function mergeOne(skill: Skill, known: Known, ofFiles: string, isTaken: (name: s
   for (const tool of chosen) {
     const name = nameFor(tool.written, known, isTaken);
     if (name === undefined) {
-      problems.push(`the tool ${tool.written} is left out: its sources have used too many names`);
+      problems.push({ message: `the tool ${tool.written} is left out: its sources have used too many names` });
       continue;
     }
     const usual = createNames(() => false)(tool.written);
     if (name !== usual)
-      problems.push(`the tool ${tool.written} is called ${name} because another tool is called ${usual}`);
+      problems.push({ message: `the tool ${tool.written} is called ${name} because another tool is called ${usual}` });
     known.ever.add(name);
     if (!tool.isTrusted) known.asking.add(name);
     current.push(toSpec(tool, name, skill.name));
@@ -128,7 +133,7 @@ function mergeOne(skill: Skill, known: Known, ofFiles: string, isTaken: (name: s
 }
 
 /** Takes tools from all sources in turn so that a source with hundreds of tools does not displace the others. */
-function choose({ sources }: Known): { chosen: ValidTool[]; problems: string[] } {
+function choose({ sources }: Known): { chosen: ValidTool[]; problems: ValidProblem[] } {
   const inOrder = [...sources].sort(([one], [other]) => (one < other ? -1 : 1));
   const problems = inOrder.flatMap(([, offer]) => offer.problems);
   const waiting = inOrder.map(([source, { tools }]) => ({ source, tools, taken: 0 }));
@@ -145,9 +150,9 @@ function choose({ sources }: Known): { chosen: ValidTool[]; problems: string[] }
   for (const { source, tools, taken } of waiting) {
     const missing = new Set(tools.map(({ written }) => written)).size - taken;
     if (missing <= 0) continue;
-    problems.push(
-      `${source} offers ${tools.length} tools, of which ${taken} are in force: the limit for all sources together is ${maxTools}. List the tools that you need in the settings`,
-    );
+    problems.push({
+      message: `${source} offers ${tools.length} tools, of which ${taken} are in force: the limit for all sources together is ${maxTools}. List the tools that you need in the settings`,
+    });
   }
   const byName = [...chosen.values()].sort((one, other) => (one.written < other.written ? -1 : 1));
   return { chosen: byName, problems };

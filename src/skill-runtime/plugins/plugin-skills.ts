@@ -10,7 +10,8 @@ export function createPluginSkills(library: SkillLibrary, bounds: Bounds): Plugi
   return {
     ...bounds,
     all: () => library.current().skills,
-    diagnostics: () => library.current().diagnostics,
+    // The model reads them, and what a program printed is for owners.
+    diagnostics: () => library.current().diagnostics.map(({ printed: _printed, ...rest }) => rest),
     read(text, path) {
       const known = library.current().skills.find(({ folder }) => folder === dirname(path));
       return parseSkill(Buffer.from(text), path, known?.plugin ?? null);

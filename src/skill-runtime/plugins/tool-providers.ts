@@ -10,6 +10,7 @@ import { z } from "zod";
 import { createFileWriter } from "../../lib/atomic-write.ts";
 import { codeOf, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { outputRedactorOf } from "../../lib/redact-output.ts";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { ToolOffer } from "../../ports/plugin.ts";
 import type { Skill } from "../../ports/skill.ts";
@@ -91,8 +92,9 @@ export function createProviders(options: ProvidersOptions): Providers {
       const isRunning = await options.start(skill);
       if (isRunning && !isClosed) library.offer(skill.path, aboutPlugin, { problems: [] });
     } catch (thrown) {
-      log.warn({ skill: skill.name, error: messageOf(thrown) }, "could not start a plugin that provides tools");
-      const problem = `its plugin could not be started, so it has no tools: ${messageOf(thrown)}`;
+      const printed = outputRedactorOf(options.settings[skill.name])(messageOf(thrown));
+      log.warn({ skill: skill.name, error: printed }, "could not start a plugin that provides tools");
+      const problem = { message: "its plugin could not be started, so it has no tools", printed };
       if (!isClosed) library.offer(skill.path, aboutPlugin, { problems: [problem] });
     }
   }

@@ -1,35 +1,39 @@
 /** Validates what a plugin offers. Accepts any value, because plugins pass on what other programs wrote. */
 import { setImmediate as nextRound } from "node:timers/promises";
+import { createOutputRedactor } from "../../lib/redact-output.ts";
 import type { ToolOffer } from "../../ports/plugin.ts";
 import { cleanLine, withoutUnseen } from "../parse/text.ts";
 import { defaultTimeoutMs, maxTimeoutMs } from "../parse/tools.ts";
 import { createSchemaProbe, fitSchema, type SchemaProbe } from "./dynamic-tool-schema.ts";
-import type { ValidOffer, ValidTool } from "./dynamic-tools.ts";
+import type { ValidOffer, ValidProblem, ValidTool } from "./dynamic-tools.ts";
 
 const maxOfferedTools = 1_000;
 const maxName = 200;
 const maxDescription = 1_500;
 const maxProblems = 10;
+const maxProblem = 500;
+const maxPrinted = 1_500;
 
 /** Yields to other work between schemas, because compiling hundreds of them takes a while. */
 export async function validateTools(source: string, offer: ToolOffer): Promise<Partial<ValidOffer>> {
-  const said = (Array.isArray(offer.problems) ? offer.problems : []).map((problem) => cleanLine(String(problem), 500));
+  const said = (Array.isArray(offer.problems) ? offer.problems : []).map(fitProblem);
   if (!Array.isArray(offer.tools)) return { problems: shortened(said) };
   const probe = offer.tools.length === 0 ? () => undefined : await createSchemaProbe();
   const problems = [...said];
+  const add = (message: string) => problems.push({ message });
   const tools = new Map<string, ValidTool>();
   for (const written of offer.tools.slice(0, maxOfferedTools) as unknown[]) {
     const fit = fitTool(written, probe);
-    if (typeof fit === "string") problems.push(`${source}: ${fit}`);
-    else if (tools.has(fit.tool.written)) problems.push(`${source}: the tool ${fit.tool.written} is offered twice`);
+    if (typeof fit === "string") add(`${source}: ${fit}`);
+    else if (tools.has(fit.tool.written)) add(`${source}: the tool ${fit.tool.written} is offered twice`);
     else {
       tools.set(fit.tool.written, fit.tool);
-      if (fit.problem !== undefined) problems.push(`${source}: the tool ${fit.tool.written}: ${fit.problem}`);
+      if (fit.problem !== undefined) add(`${source}: the tool ${fit.tool.written}: ${fit.problem}`);
     }
     await nextRound();
   }
   if (offer.tools.length > maxOfferedTools) {
-    problems.push(`${source} offers ${offer.tools.length} tools; only the first ${maxOfferedTools} were checked`);
+    add(`${source} offers ${offer.tools.length} tools; only the first ${maxOfferedTools} were checked`);
   }
   return { tools: [...tools.values()], problems: shortened(problems) };
 }
@@ -64,7 +68,14 @@ function shown(name: unknown): string {
   return typeof name === "string" ? JSON.stringify(name.slice(0, 80)) : "(none)";
 }
 
-function shortened(problems: string[]): string[] {
+/** The source has left out its own secrets. Known forms are left out again, because a plugin may come from anywhere. */
+function fitProblem(problem: unknown): ValidProblem {
+  const { message, printed } = { message: problem, printed: "", ...(typeof problem === "object" ? problem : {}) };
+  const said = cleanLine(createOutputRedactor([])(String(printed)), maxPrinted);
+  return { message: cleanLine(String(message), maxProblem), ...(said === "" ? {} : { printed: said }) };
+}
+
+function shortened(problems: ValidProblem[]): ValidProblem[] {
   const more = problems.length - maxProblems;
-  return more <= 0 ? problems : [...problems.slice(0, maxProblems), `and ${more} more of this kind`];
+  return more <= 0 ? problems : [...problems.slice(0, maxProblems), { message: `and ${more} more of this kind` }];
 }

@@ -14,7 +14,7 @@ export interface SkillRow {
   /** Runs in processes of its own, because it did not come with Remora. */
   isIsolated: boolean;
   state: SkillState;
-  diagnostics: Pick<SkillDiagnostic, "line" | "severity" | "message">[];
+  diagnostics: Pick<SkillDiagnostic, "line" | "severity" | "message" | "printed">[];
 }
 
 /** `denied` by the settings for everybody, which the dashboard can't change; `off` by the operator. */
@@ -63,8 +63,7 @@ function describeSkills(desk: SkillDesk): {
 } {
   const { skills, diagnostics } = desk.current();
   const byPath = Map.groupBy(diagnostics, ({ path }) => path);
-  const about = (path: string) =>
-    (byPath.get(path) ?? []).map(({ line, severity, message }) => ({ line, severity, message }));
+  const about = (path: string) => (byPath.get(path) ?? []).map(({ path: _path, code: _code, ...shown }) => shown);
   const loaded = new Set(skills.map(({ path }) => path));
   return {
     skills: skills.map((skill): SkillRow => {

@@ -1,6 +1,8 @@
 /** Runs one process of a plugin. If the process ends for any reason, only its running calls fail. */
+import { StringDecoder } from "node:string_decoder";
 import { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { outputRedactorOf } from "../../../lib/redact-output.ts";
 import type { JsonObject } from "../../../ports/message.ts";
 import type { PluginContext, PluginHome } from "../../../ports/plugin.ts";
 import type { RunningPlugin } from "../../../ports/plugin-process.ts";
@@ -15,6 +17,9 @@ const maxStartMs = 30_000;
 const maxStopMs = 2_000;
 const maxEndMs = 2_000;
 const maxLoggedOutput = 2_000;
+const maxHeldOutput = 16_000;
+/** Output that belongs together comes in several pieces. */
+const heldMs = 100;
 /** Limit per process for log messages and pieces of output together. */
 const maxLogsPerSecond = 50;
 
@@ -53,7 +58,9 @@ export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal
   let proof: { done: Promise<void>; resolve(): void; reject(thrown: unknown): void } | undefined;
   const start = openPromise();
   const mayLog = createLogLimit(skill, log);
-  logOutput(running, skill, log, mayLog);
+  logOutput(running, home, (output) => {
+    if (mayLog()) log.info({ skill: skill.name, output }, "a plugin wrote to standard output");
+  });
 
   const endedWith = (message: string) =>
     new RemoraError({ code: "plugin.ended", place: `skill ${skill.name}`, message });
@@ -212,11 +219,27 @@ function createLogLimit({ name }: Skill, log: Log): () => boolean {
   };
 }
 
-function logOutput({ output }: RunningPlugin, { name }: Skill, log: Log, mayLog: () => boolean): void {
+/** Whole lines only, since pieces of output end anywhere, also in the middle of a secret. */
+function logOutput({ output }: RunningPlugin, { config }: PluginHome, write: (text: string) => void): void {
+  const redact = outputRedactorOf(config);
+  const decoder = new StringDecoder();
+  let rest = "";
+  let isWaiting = false;
+  const flush = (length: number) => {
+    const text = redact(rest.slice(0, length)).trimEnd().slice(0, maxLoggedOutput);
+    rest = rest.slice(length);
+    if (text !== "") write(text);
+  };
   output.on("data", (chunk: Buffer) => {
-    const text = chunk.toString("utf8").trimEnd();
-    if (text !== "" && mayLog())
-      log.info({ skill: name, output: text.slice(0, maxLoggedOutput) }, "a plugin wrote to standard output");
+    rest = (rest + decoder.write(chunk)).slice(0, maxHeldOutput);
+    if (rest.length === maxHeldOutput) rest = rest.replace(/\S*$/, "\n");
+    if (isWaiting) return;
+    isWaiting = true;
+    setTimeout(() => {
+      isWaiting = false;
+      flush(rest.lastIndexOf("\n") + 1);
+    }, heldMs).unref();
   });
+  output.on("end", () => flush(rest.length));
   output.on("error", () => {});
 }

@@ -58,7 +58,9 @@ function aboutSkill({ description, tools, isIsolated, path, diagnostics }) {
 
 function problems(diagnostics) {
   return html`<ul class="problems">${diagnostics.map(
-    ({ line, severity, message }) =>
-      html`<li class=${severity}>${line > 0 ? `line ${line}: ${message}` : message}</li>`,
+    ({ line, severity, message, printed }) =>
+      html`<li class=${severity}>${line > 0 ? `line ${line}: ${message}` : message}${
+        printed === undefined ? nothing : html`. It said: <code>${printed}</code>`
+      }</li>`,
   )}</ul>`;
 }

@@ -1,0 +1,2 @@
+export { isSecretName } from "../lib/redact.ts";
+export { createOutputRedactor } from "../lib/redact-output.ts";
