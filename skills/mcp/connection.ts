@@ -192,7 +192,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 
 function offerOf(
   name: string,
-  { allow, trust = [], readOnly = [], personal, seconds }: ServerSettings,
+  { allow, trust = [], readOnly = [], private: isPrivate, seconds }: ServerSettings,
   { tools, nameless, isCut }: Awaited<ReturnType<Session["list"]>>,
 ): ToolOffer {
   const has = new Set(tools.map((tool) => tool.name));
@@ -214,7 +214,7 @@ function offerOf(
         isTrusted: trust.includes(tool.name),
         isReadOnly: readOnly.includes(tool.name) || onlyReads(tool),
         isNamed: written.has(tool.name),
-        isPersonal: personal,
+        isPrivate,
       }),
     );
   return { tools: offered, problems };

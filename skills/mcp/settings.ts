@@ -16,7 +16,7 @@ const common = {
   /** Of these, the ones that only read although neither their names nor the server say so. */
   readOnly: toolNames,
   /** What the server answers is for the person who asks alone, so it is only called in direct messages. */
-  personal: z.boolean().default(false),
+  private: z.boolean().default(false),
   seconds: z.number().positive().max(86_400).default(120),
   /** Time limit for the server to become ready. Its first start may include a download. */
   connectSeconds: z.number().positive().max(3_600).default(60),

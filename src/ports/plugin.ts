@@ -50,7 +50,7 @@ export interface OfferedTool {
   /** True if the operator's settings name the tool, so its name is no text from outside. */
   isNamed?: boolean;
   /** As in `ToolSpec`. */
-  isPersonal?: boolean;
+  isPrivate?: boolean;
 }
 
 export interface RecalledNote {

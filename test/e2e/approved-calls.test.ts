@@ -57,6 +57,7 @@ async function createSlackDriver(): Promise<CallsDriver> {
           const { ts } = await slack.until(() => own().findLast(hasFooter), untilMs);
           await slack.interactions.click({ as: people[who], on: { channel, ts }, button: "👍" }).acknowledged();
         },
+        say: async (more) => void slack.people.say({ as: people[by], in: channel, thread: said, text: more }),
       };
     },
   };
@@ -106,6 +107,10 @@ async function createDiscordDriver(): Promise<CallsDriver> {
           const answer = await discord.until(() => own().findLast((message) => !isCard(message)), untilMs);
           people[who].react(answer, "👍");
         },
+        async say(more) {
+          const thread = await discord.until(() => channel.threads().find(({ id }) => id === said.id), untilMs);
+          people[by].say(more, { in: thread });
+        },
       };
     },
   };
@@ -147,6 +152,7 @@ async function createPageDriver(): Promise<CallsDriver> {
           const [choice] = Object.entries(labels).find(([, label]) => label === button) ?? [];
           if (card !== undefined && (choice === "approve" || choice === "deny")) await people[who].click(card, choice);
         },
+        say: async (more) => void (await people[by].say(more, { channel: "general", thread: said.id })),
         async edit(words) {
           const body = { person: by.toLowerCase(), text: `@remora ${words}` };
           await people[by].request("PATCH", `/local/api/messages/${said.id}`, body);

@@ -34,7 +34,7 @@ name: mail
 description: Reads mail.
 plugin: plugin.mjs
 tools:
-  - { name: get_mail, description: The newest mail, readOnly: true, untrusted: true, personal: true, parameters: {} }
+  - { name: get_mail, description: The newest mail, readOnly: true, untrusted: true, private: true, parameters: {} }
 ---
 `;
 const waitMs = { timeout: 30_000, interval: 50 };

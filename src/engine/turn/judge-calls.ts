@@ -30,7 +30,7 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
     }
     const wasJudged = record.verdict !== undefined;
     const spec = specs.find(({ name }) => name === call.name);
-    if (spec?.isPersonal === true && !run.turn.messages.every(({ isDirect }) => isDirect)) {
+    if (spec?.isPrivate === true && !run.turn.messages.every(({ isDirect }) => isDirect)) {
       refuse(record, "invalid", await deps.askDirectly(run.turn, `the results of ${call.name}`));
       continue;
     }

@@ -37,8 +37,9 @@ const toolKeys = [
     "done",
     "many",
     "always",
-    "personal",
     "asksTaintedWith",
+    "personal",
+    "private",
   ],
 ];
 /** Words of other formats for `parameters`. */

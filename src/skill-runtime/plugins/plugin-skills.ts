@@ -4,14 +4,23 @@ import type { PluginSkills } from "../../ports/plugin.ts";
 import type { SkillLibrary } from "../library/library.ts";
 import { parseSkill } from "../parse/parse-skill.ts";
 
+import { offeredToolsCode } from "./dynamic-tools.ts";
+
+const offeredProblem = "some of its programs or their tools are missing; `/remora skills` says why";
+
 type Bounds = Pick<PluginSkills, "list" | "mayWrite">;
 
 export function createPluginSkills(library: SkillLibrary, bounds: Bounds): PluginSkills {
   return {
     ...bounds,
     all: () => library.current().skills,
-    // The model reads them, and what a program printed is for owners.
-    diagnostics: () => library.current().diagnostics.map(({ printed: _printed, ...rest }) => rest),
+    // The model reads them. What other programs say about their tools, or printed, would be text from outside without an origin.
+    diagnostics: () =>
+      library
+        .current()
+        .diagnostics.map(({ printed: _printed, ...one }) =>
+          one.code === offeredToolsCode ? { ...one, message: offeredProblem } : one,
+        ),
     read(text, path) {
       const known = library.current().skills.find(({ folder }) => folder === dirname(path));
       return parseSkill(Buffer.from(text), path, known?.plugin ?? null);

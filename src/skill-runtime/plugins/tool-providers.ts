@@ -51,7 +51,7 @@ const keptSchema = z.object({
         // Absent in offers of earlier versions.
         isReadOnly: z.boolean().exactOptional(),
         isNamed: z.boolean().exactOptional(),
-        isPersonal: z.boolean().exactOptional(),
+        isPrivate: z.boolean().exactOptional(),
       }),
     ),
   ),

@@ -54,7 +54,7 @@ function fitTool(written: unknown, probe: SchemaProbe): { tool: ValidTool; probl
     isTrusted: more.isTrusted === true,
     isReadOnly: more.isReadOnly === true,
     isNamed: more.isNamed === true,
-    isPersonal: more.isPersonal === true,
+    isPrivate: more.isPrivate === true,
   };
   return fit.problem === undefined ? { tool } : { tool, problem: fit.problem };
 }
