@@ -8,7 +8,7 @@ import { formatNumber } from "../../lib/text/format-number.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
 import type { Events } from "../../ports/events.ts";
-import { type KeepResult, keepEffects } from "../effects/keep-effects.ts";
+import type { KeepResult } from "../effects/keep-effects.ts";
 import { tooLargeReason } from "../effects/limits.ts";
 import { readStamps } from "./base-state.ts";
 import type { DraftStore } from "./draft-store.ts";
@@ -83,6 +83,7 @@ export function createDraftKeeper({
     const folders = { base: draft.folder, layer, undoFolder };
     const stamps = await readStamps(stampsFile);
     if (!(await isFolder(draft.folder))) return { type: "folder-missing" };
+    const { keepEffects } = await import("../effects/keep-effects.ts");
     return await keepLock(() => keepEffects({ ...folders, expectedHash, stamps, ...part, id: keepId(draft) }, never));
   }
 

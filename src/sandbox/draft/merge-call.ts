@@ -13,8 +13,6 @@ import type { View } from "../../ports/sandbox.ts";
 import type { ToolAttempt } from "../../ports/tool.ts";
 import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
 import type { MergeEntry } from "../effects/merge-entry.ts";
-import { applyMerge } from "../effects/merge-layer.ts";
-import { planMerge } from "../effects/merge-plan.ts";
 import { displayPath, type RawPath } from "../effects/raw-path.ts";
 import { recordBaseStamps } from "./base-state.ts";
 import type { DraftStore } from "./draft-store.ts";
@@ -55,6 +53,8 @@ export function createCallMerger({ store, fileOrigins, events, redact, log }: Ca
     const { draft, view, over, scratch, since, stale, callKey, turnId, attempt, origins } = merge;
     // `merged` is a link in /proc, and `planMerge` follows no links, so `/.` opens the folder itself.
     const folders = { merged: `${view.merged}/.`, upper: view.upper, base: draft.folder, layer: over };
+    // Loaded by the first call that has written something, not at the start.
+    const { planMerge } = await import("../effects/merge-plan.ts");
     const plan = await planMerge(folders, signal);
     if (plan.type === "too-large") throw tooLarge(plan);
     if (plan.entries.length === 0) return undefined;
@@ -85,6 +85,7 @@ export function createCallMerger({ store, fileOrigins, events, redact, log }: Ca
     if (updated === undefined) return undefined;
     const { layer, base } = store.paths(draft.id);
     await recordBaseStamps(base, draft.folder, call.plan, call.since);
+    const { applyMerge } = await import("../effects/merge-layer.ts");
     await applyMerge(call.plan, { from: call.from, base: draft.folder, layer });
     const { plan: _plan, from: _from, ...rest } = call;
     await store.saveMergedCall(draft.id, callKey, rest);

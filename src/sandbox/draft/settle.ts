@@ -18,6 +18,7 @@ import type { UndoJournal } from "../effects/undo-journal.ts";
 import { findAutorunFiles } from "./autorun-files.ts";
 import { changedSinceRecorded } from "./base-state.ts";
 import { type ChangeDecision, type ChangePolicy, decide } from "./change-policy.ts";
+import { cardDiff, createWarningDiff, wholeChanges } from "./draft-diff.ts";
 import { type DraftStore, maxUndecidedMs } from "./draft-store.ts";
 import { grantRules } from "./grant-scope.ts";
 import { type DraftKeeper, filesText, folderPhrase, keepId, keepProblem } from "./keep-draft.ts";
@@ -152,8 +153,6 @@ export function createSettler(options: SettlerOptions): Settler {
   ): Promise<void> {
     const { layer } = store.paths(draft.id);
     // From here on, only what the diff was made of counts: the folder may have changed since.
-    // Only a turn with changes needs it.
-    const { cardDiff, createWarningDiff, wholeChanges } = await import("./draft-diff.ts");
     const made = await createWarningDiff(draft, layer);
     if (made.type === "too-large") return await discardTooLarge(draft, made);
     const { effects } = made;
