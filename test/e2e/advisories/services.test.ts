@@ -269,7 +269,8 @@ test("an MCP server's tools take no name of others, and their names are plain", 
   expect(await world.run("echo the real one")).toContain("the real one");
   expect(await readFile(badLog, "utf8")).not.toContain("tools/call");
   const names = [...(world.model.requests.at(-1) ?? "").matchAll(/bad_[^\s"`:,)\\]+/g)].map(([name]) => name);
-  expect(names.length).toBeGreaterThan(4);
+  // Telling names are in no prompt before the model has loaded what the server says.
+  expect(names.length).toBeGreaterThan(1);
   for (const name of names) expect(name).toMatch(/^bad_[\w-]+$/);
   expect(new Set(names).size).toBe(names.length);
 });
