@@ -135,6 +135,8 @@ describe("nothing but the approved hosts", () => {
     ":443",
     "web.test:443:443",
     "web.test%00.evil.test:443",
+    "evil.test\0.web.test:443",
+    "web.test\0.evil.test:443",
     "web.test#.evil.test:443",
     "web.test\\.evil.test:443",
     "evil.test:443",
