@@ -57,6 +57,20 @@ test("skills import the plugin SDK and their own folder only", () => {
   expect(foreign).toEqual([]);
 });
 
+test("no request of the source or of skills follows a redirect by itself", () => {
+  const all = [...files, ...skillFiles].filter((file) => !/[\\/](?:page|dashboard)[\\/]/.test(file));
+  const following = all.flatMap((file) => {
+    const text = readFileSync(file, "utf8");
+    // Not methods and parameters with that name, which get the standard `fetch` from elsewhere.
+    const calls = [...text.matchAll(/(?<![\w.]|async |function )fetch\((?!\)|\w+: )/g)];
+    const isOwn = /(?:[{,(]\s*|\bconst )fetch\b(?=[,: }=])/.test(text);
+    const unsafe = calls.filter(({ index }) => !/redirect: "(?:manual|error)"/.test(text.slice(index, index + 200)));
+    const hasLibrary = /new (?:OpenAI|Anthropic|Ollama)\(/.test(text);
+    return isOwn ? [] : [...unsafe, ...(hasLibrary ? [1] : [])].map(() => relative(source, file));
+  });
+  expect(following).toEqual([]);
+});
+
 test("no file imports itself by way of others, not even for a type", () => {
   const imports = new Map([...files, ...skillFiles].map((file) => [file, importedFiles(file)]));
   expect(circles(imports).map((circle) => circle.map((file) => relative(dirname(source), file)))).toEqual([]);

@@ -32,7 +32,8 @@ export function addressTransports({ url, headers, type }: AddressServer): (() =>
 }
 
 const boundedFetch: FetchLike = async (url, init) => {
-  const response = await fetch(url, init);
+  // The SDK follows what stays on the server, and no transport may do so by itself: the headers would go along.
+  const response = await fetch(url, { ...init, redirect: "manual" });
   if (response.body === null || !response.ok) return response;
   const { status, statusText, headers } = response;
   const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true;

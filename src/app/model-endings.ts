@@ -2,8 +2,10 @@
  * Warns before a model in use ends, as its maker has announced it, and names the setting to change. `doctor` also asks the services,
  * because the shipped table grows old.
  */
+
 import { embedderSettings, hasOwnAddress, providerSettings, transcriptionSettings } from "../config/derive.ts";
 import type { Settings } from "../config/settings.ts";
+import { fetchDirectly } from "../lib/fetch-directly.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import type { Provider } from "../ports/provider.ts";
 import { endingOf, type ModelEnding } from "../providers/model-lifecycle.ts";
@@ -108,7 +110,7 @@ async function endOf(
   signal: AbortSignal,
 ): Promise<string | null | undefined> {
   const { anthropic, openai } = providerSettings(settings);
-  const quiet = { maxRetries: 0, logLevel: "off" as const };
+  const quiet = { maxRetries: 0, logLevel: "off" as const, fetch: fetchDirectly };
   if (name === "anthropic") {
     const { Anthropic } = await import("@anthropic-ai/sdk");
     const place = { apiKey: anthropic.apiKey ?? noKey, authToken: null, ...addressOf(anthropic.baseUrl) };

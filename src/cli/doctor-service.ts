@@ -1,8 +1,10 @@
 /** Whether this installation runs, what it says about itself, and whether its port is free. */
+
 import { createServer } from "node:net";
 import type { Settings } from "../config/settings.ts";
 import { isAlive, type Run, readRuns } from "../health/last-run.ts";
 import { codeOf } from "../lib/errors.ts";
+import { fetchDirectly } from "../lib/fetch-directly.ts";
 import type { HealthCheck } from "../ports/health.ts";
 
 const name = "service";
@@ -27,7 +29,7 @@ async function checkRun(run: Run, isAnotherRunning: boolean): Promise<HealthChec
   }
   const what = `has been running as process ${run.pid} since ${since}`;
   try {
-    const response = await fetch(new URL("/readyz", run.url), { signal: AbortSignal.timeout(answerMs) });
+    const response = await fetchDirectly(new URL("/readyz", run.url), { signal: AbortSignal.timeout(answerMs) });
     const lines = (await response.text()).trim().split("\n");
     if (response.ok) return { name, state: "ok", what: `${what} and is ready` };
     return { name, state: "broken", what: `${what}, but is not ready: ${lines.join("; ")}` };

@@ -1,7 +1,9 @@
 /** Whether people can sign in to the dashboard: accounts, roles, the proxy, and the public address. */
+
 import type { Settings } from "../config/settings.ts";
 import { isAlive, readRuns } from "../health/last-run.ts";
 import { messageOf } from "../lib/errors.ts";
+import { fetchDirectly } from "../lib/fetch-directly.ts";
 import { counted } from "../lib/text/counted.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import { createLocalAccounts } from "../web/accounts/local-accounts.ts";
@@ -76,7 +78,7 @@ async function checkAddress({ data }: Settings, publicUrl: string): Promise<Heal
   if (!(await readRuns(data)).some(isAlive)) return [];
   const todo = "Check the proxy and the name (docs/reverse-proxy.md)";
   try {
-    const response = await fetch(`${publicUrl}/healthz`, { signal: AbortSignal.timeout(answerMs) });
+    const response = await fetchDirectly(`${publicUrl}/healthz`, { signal: AbortSignal.timeout(answerMs) });
     const text = (await response.text()).trim();
     if (response.ok && text === "ok") return [];
     const said = text.startsWith("Refused:") ? text : `it answers ${response.status}`;

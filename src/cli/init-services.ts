@@ -1,4 +1,5 @@
 /** What `remora init` needs from the parts of Remora: checks, links, folders and files (src/setup/services.ts). */
+
 import { spawn } from "node:child_process";
 import { access, constants, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { configSchema } from "../config/schema.ts";
 import { isAlive, readRuns } from "../health/last-run.ts";
 import { checkModelCall } from "../health/model-call.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
+import { fetchDirectly } from "../lib/fetch-directly.ts";
 import { inviteUrl } from "../platforms/discord/api/permissions.ts";
 import { addressProblem } from "../providers/address-problem.ts";
 import { createAnthropicProvider } from "../providers/anthropic.ts";
@@ -112,7 +114,7 @@ async function listOllamaModels(url: string | undefined): Promise<string[] | und
 
 async function listCompatibleModels(url: string, key: string | undefined): Promise<string[] | undefined> {
   try {
-    const response = await fetch(`${url.replace(/\/$/, "")}/models`, {
+    const response = await fetchDirectly(`${url.replace(/\/$/, "")}/models`, {
       headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
       signal: AbortSignal.timeout(probeTimeoutMs),
     });

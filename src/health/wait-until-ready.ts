@@ -1,5 +1,7 @@
 /** Waits for a process that was just started, and believes only what that very process says. */
+
 import { setTimeout as sleep } from "node:timers/promises";
+import { fetchDirectly } from "../lib/fetch-directly.ts";
 import { isAlive, readRuns } from "./last-run.ts";
 
 const pollMs = 250;
@@ -33,7 +35,7 @@ export async function waitUntilReady(options: ReadyOptions): Promise<string[] | 
 /** The lines of `/readyz`. */
 export async function readyz(url: string): Promise<{ isReady: boolean; lines: string[] }> {
   try {
-    const response = await fetch(new URL("/readyz", url), { signal: AbortSignal.timeout(maxAnswerMs) });
+    const response = await fetchDirectly(new URL("/readyz", url), { signal: AbortSignal.timeout(maxAnswerMs) });
     return { isReady: response.ok, lines: (await response.text()).trim().split("\n") };
   } catch {
     return { isReady: false, lines: [`it does not answer at ${url}`] };

@@ -2,7 +2,7 @@
  * What is wrong with the address of a model service, as far as that can be known before anybody asks it, and the address that
  * was probably meant. An address that says nothing is right, and is tried: its own answer then tells more.
  */
-import { shownUrl } from "./classify-failure.ts";
+import { shownUrl } from "../lib/fetch-directly.ts";
 import { serviceOf } from "./openai-client.ts";
 
 type Protocol = "anthropic" | "openai";

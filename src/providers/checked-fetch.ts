@@ -1,12 +1,13 @@
 /**
  * The `fetch` function of every client library. Calls `onSent` when the request has been sent. Turns an error status, a
- * web page, or plain JSON instead of a stream into a failure, and repairs events, in the same way for all libraries. Another
- * host never gets the key and the prompt by a redirect.
+ * web page, or plain JSON instead of a stream into a failure, and repairs events, in the same way for all libraries. No redirect is
+ * followed.
  */
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { redirectOf, shownUrl } from "../lib/fetch-directly.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
-import { failure, reportedFailure, shownUrl, statusFailure } from "./classify-failure.ts";
+import { failure, reportedFailure, statusFailure } from "./classify-failure.ts";
 import { type ErrorBody, errorBodyOf, retryAfterOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 
@@ -37,8 +38,18 @@ export function createCheckedFetch(
     thrown = undefined;
     const stopWatching = watchSent(id, onSent);
     try {
-      const response = await sendTo(place, input, { ...init, headers, signal: AbortSignal.any(signals) });
+      const response = await fetch(input, {
+        ...init,
+        headers,
+        redirect: "manual",
+        signal: AbortSignal.any(signals),
+      });
       onSent();
+      const target = redirectOf(response, input instanceof Request ? input.url : String(input));
+      if (target !== undefined) {
+        await response.body?.cancel();
+        throw failure(place, "moved", { note: String(response.status), said: shownUrl(target) });
+      }
       await check(place, response, answers);
       return response;
     } catch (error) {
@@ -50,24 +61,6 @@ export function createCheckedFetch(
   }
 
   return { fetch: checkedFetch, thrown: () => thrown };
-}
-
-const maxRedirects = 5;
-
-/** Follows only redirects that keep the request and its host. The standard `fetch` sends headers such as `x-api-key` to any host. */
-async function sendTo(place: ProviderPlace, input: string | URL | Request, init: RequestInit): Promise<Response> {
-  let address = new URL(input instanceof Request ? input.url : input);
-  for (let count = 0; ; count++) {
-    const response = await fetch(count === 0 ? input : address.href, { ...init, redirect: "manual" });
-    const location = response.headers.get("location");
-    if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return response;
-    await response.body?.cancel();
-    const target = URL.parse(location, address.href);
-    const keepsHost = target?.host === address.host && target.protocol === address.protocol;
-    if (target === null || !keepsHost || response.status < 307 || count >= maxRedirects)
-      throw failure(place, "moved", { note: String(response.status), said: shownUrl(target?.href ?? location) });
-    address = target;
-  }
 }
 
 /** Uses the HTTP client's diagnostics channel: `fetch` can't distinguish a slow connection from a slow answer. */

@@ -4,8 +4,10 @@
  * the key, or what somebody else wants to be read. They are cleared of keys, also of half-hidden ones, before they are shortened,
  * and stand in a message as code, so that nothing in them is a link, a mention or formatting. `plain` is the message without them.
  */
+
 import { stripVTControlCharacters } from "node:util";
 import { codeOf, messageOf, RemoraError, remoraErrorIn } from "../lib/errors.ts";
+import { shownUrl } from "../lib/fetch-directly.ts";
 import { createRedactor } from "../lib/redact.ts";
 import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import { shorten } from "../lib/text/shorten.ts";
@@ -205,11 +207,6 @@ function reportedIn(chain: unknown[]): ErrorBody | undefined {
 function bodyOfSdkError(link: unknown): ErrorBody | undefined {
   if (!(link instanceof Error) || !("error" in link) || !link.error) return undefined;
   return errorBodyOf(link.error);
-}
-
-/** Hides a password and keys in the address, because a channel may show it. */
-export function shownUrl(url: string): string {
-  return url.replace(/[?#].+$/s, "?…").replace(/\/\/[^/@\s]*@/, "//…@");
 }
 
 /** What an address has in it that nobody may read. */

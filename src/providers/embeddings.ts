@@ -1,9 +1,11 @@
 /** Embeddings from an OpenAI-compatible or an Ollama endpoint, through their client libraries. */
+
 import { RemoraError } from "../lib/errors.ts";
+import { shownUrl } from "../lib/fetch-directly.ts";
 import { isJsonObject } from "../lib/json.ts";
 import type { Embedder } from "../ports/embeddings.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
-import { shownUrl, thrownFailure } from "./classify-failure.ts";
+import { thrownFailure } from "./classify-failure.ts";
 import { embeddingPrefix } from "./embedding-prefixes.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultOllamaHost, ollamaUrlOf } from "./ollama-models.ts";

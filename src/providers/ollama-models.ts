@@ -2,6 +2,7 @@
  * The models of an Ollama server: which there are, what each can do, and which of them answers if no setting names one.
  * Old versions don't say in the list what a model can do, and very old ones nowhere.
  */
+import { fetchDirectly } from "../lib/fetch-directly.ts";
 import { isJsonObject } from "../lib/json.ts";
 
 export const defaultOllamaHost = "http://127.0.0.1:11434";
@@ -68,7 +69,7 @@ export function hostnameOf(host: string): string | undefined {
 export async function probeOllama(
   host: string,
   signal: AbortSignal,
-  fetchNow: Fetch = fetch,
+  fetchNow: Fetch = fetchDirectly,
 ): Promise<OllamaModel[] | undefined> {
   try {
     const response = await fetchNow(`${ollamaUrlOf(host)}/api/tags`, { signal });
@@ -98,7 +99,7 @@ export async function describeOllamaModel(
   host: string,
   model: string,
   signal: AbortSignal,
-  fetchNow: Fetch = fetch,
+  fetchNow: Fetch = fetchDirectly,
 ): Promise<OllamaFacts | undefined> {
   try {
     const response = await fetchNow(`${ollamaUrlOf(host)}/api/show`, {

@@ -1,11 +1,12 @@
 /** Selects the usable providers in order. The demo model counts only if settings name it or no other is ready. */
+
 import { RemoraError } from "../lib/errors.ts";
+import { shownUrl } from "../lib/fetch-directly.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import type { Provider } from "../ports/provider.ts";
 import { addressProblem } from "./address-problem.ts";
 import { createAnthropicProvider, isClaudesOwn } from "./anthropic.ts";
 import { type Effort, knowsEffort } from "./anthropic-parameters.ts";
-import { shownUrl } from "./classify-failure.ts";
 import { createDemoProvider } from "./demo.ts";
 import type { SettingNames } from "./failure-kinds.ts";
 import type { Timeouts } from "./guarded-stream.ts";

@@ -3,9 +3,11 @@
  * and the newest turns on the dashboard. The child has a process group of its own, so that Ctrl+C reaches this process
  * only, which then stops the child once.
  */
+
 import { spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
+import { fetchDirectly } from "../lib/fetch-directly.ts";
 import type { CheckResult } from "../ports/check.ts";
 
 const agentTurn = z.object({
@@ -104,7 +106,7 @@ async function agentAt(
   const inLink = link.searchParams.get("token");
   const token = inLink ?? (await options.readToken());
   const get = (path: string) =>
-    fetch(new URL(path, link.origin), {
+    fetchDirectly(new URL(path, link.origin), {
       headers: { authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(requestTimeoutMs),
     });

@@ -1,6 +1,8 @@
 /** The people of a Slack workspace, owners and administrators first. */
+
 import { z } from "zod";
 import { messageOf } from "../lib/errors.ts";
+import { fetchDirectly } from "../lib/fetch-directly.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { PeopleList } from "./services.ts";
 
@@ -33,7 +35,7 @@ export async function listSlackPeople(token: string, apiUrl = "https://slack.com
   let problem: string | undefined;
   try {
     for (let [page, cursor] = [0, ""]; page < maxPages && (page === 0 || cursor !== ""); page++) {
-      const response = await fetch(new URL("users.list", apiUrl), {
+      const response = await fetchDirectly(new URL("users.list", apiUrl), {
         method: "POST",
         headers: { authorization: `Bearer ${token}` },
         body: new URLSearchParams({ limit: String(pageSize), ...(cursor === "" ? {} : { cursor }) }),

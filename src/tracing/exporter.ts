@@ -2,7 +2,9 @@
  * Sends spans to a collector by OTLP over HTTP, as JSON (https://opentelemetry.io/docs/specs/otlp/#otlphttp). Answers never
  * wait for it: if the collector is slow or away, spans wait in a bounded list, and the oldest are dropped.
  */
+
 import { messageOf } from "../lib/errors.ts";
+import { fetchDirectly } from "../lib/fetch-directly.ts";
 import type { Log } from "../lib/log.ts";
 import type { Events } from "../ports/events.ts";
 import { attributes, type OtlpSpan, spanOf } from "./spans.ts";
@@ -90,7 +92,7 @@ export function createTraceExporter(options: TraceExporterOptions): TraceExporte
     const body = JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ scope, spans }] }] });
     try {
       const signal = AbortSignal.any([AbortSignal.timeout(requestTimeoutMs), ended.signal]);
-      const response = await fetch(url, { method: "POST", headers, body, signal });
+      const response = await fetchDirectly(url, { method: "POST", headers, body, signal });
       await response.body?.cancel();
       if (response.ok) {
         report(undefined);

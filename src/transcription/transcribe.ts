@@ -70,11 +70,18 @@ async function createClient({ apiKey, baseUrl, timeoutMs = maxAttemptMs }: Trans
     fetch: async (input, init) => {
       const packed = init?.body instanceof FormData ? await packForm(init, init.body) : init;
       // Unless `window` is null and redirects are off, `fetch` keeps a copy of everything that it sends.
-      return await fetch(input, { ...packed, redirect: "error", window: null });
+      return await fetch(input, { ...packed, redirect: "error", window: null }).catch(asRedirect);
     },
     organization: null,
     project: null,
   });
+}
+
+/** As an answer, so that the SDK does not send the recording again. */
+function asRedirect(thrown: unknown): Response {
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  if (cause instanceof Error && cause.message === "unexpected redirect") return new Response(null, { status: 307 });
+  throw thrown;
 }
 
 function transcriptOf(answer: unknown): { text: string; seconds: { seconds?: number } } | undefined {
@@ -103,6 +110,8 @@ function explain(thrown: unknown, size: number, options: TranscriptionOptions): 
     case 404:
     case 405:
       return `${where} has no transcription, or no model ${options.model}. ${settings}`;
+    case 307:
+      return `${where} sends recordings on to another address, which gets none unless it is named. An operator must set transcription.baseUrl to it.`;
     case 413:
       return `The recording has ${formatBytes(size)}, too much for ${lowerFirst(where)}. Send a shorter one.`;
     case 429:

@@ -1,8 +1,10 @@
-/** Where a service sends requests on to: another host gets neither the key nor the prompt. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+/** Where a service sends requests on to: no other address gets the key and the prompt. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createEmbedder } from "../../src/providers/embeddings.ts";
+import { describeOllamaModel, probeOllama } from "../../src/providers/ollama-models.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
-import { apis, asking, collect, failureIn, scripted, text, textIn } from "./apis.ts";
+import { httpServer } from "../sandbox/egress/servers.ts";
+import { apis, asking, collect, failureIn, scripted } from "./apis.ts";
 
 let [here, there]: ModelDouble[] = [];
 const double = (which: ModelDouble | undefined) => which ?? expect.fail("not started");
@@ -29,18 +31,30 @@ describe.each(apis)("$name", (api) => {
     },
   );
 
-  test("a redirect on the same host that keeps the request is followed, though not in a circle", async () => {
-    const path = {
-      anthropic: "/v1/messages",
-      "openai chat": "/v1/chat/completions",
-      "openai responses": "/v1/responses",
-    };
-    const location = path[api.name as keyof typeof path] ?? "/api/chat";
-    redirectNext(308, location);
-    expect(textIn(await collect(api.create(double(here).url), asking("hello")))).toBe(text);
-    for (let count = 0; count < 6; count++) redirectNext(307, location);
-    expect(failureIn(await collect(api.create(double(here).url), asking("hello"))).code).toBe("provider.bad-url");
+  test("not even its own host is asked at another path, port or scheme after a redirect", async () => {
+    const { url } = double(here);
+    for (const location of ["/v1/messages", "?again", url, url.replace("http:", "https:"), `//${new URL(url).host}/`]) {
+      redirectNext(307, location);
+      const before = double(here).requests.length;
+      expect(failureIn(await collect(api.create(url), asking("hello"))).code).toBe("provider.bad-url");
+      expect(double(here).requests.length - before).toBe(1);
+    }
   });
+});
+
+test("a list of models and a model's facts are not looked up where an address redirects to", async () => {
+  const seen: string[] = [];
+  const body = JSON.stringify({ models: [], capabilities: ["tools"] });
+  const site = await httpServer((request, response) => {
+    seen.push(request.url ?? "");
+    if (request.url === "/elsewhere") response.end(body);
+    else response.writeHead(307, { location: "/elsewhere" }).end();
+  });
+  onTestFinished(() => site.close());
+  const [host, signal] = [`http://127.0.0.1:${site.port}`, AbortSignal.timeout(10_000)];
+  expect(await probeOllama(host, signal)).toBeUndefined();
+  expect(await describeOllamaModel(host, "m", signal)).toBeUndefined();
+  expect(seen).toEqual(["/api/tags", "/api/show"]);
 });
 
 test("another host does not get the texts to embed", async () => {

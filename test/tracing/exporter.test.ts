@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { createServer } from "node:http";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { createTraceExporter, type TraceExporter, tracesAddress } from "../../src/tracing/exporter.ts";
 import { rootIdOf, traceIdOf } from "../../src/tracing/spans.ts";
 import { startTraceCollector, type TraceCollector } from "../doubles/trace-collector.ts";
+import { listening } from "../sandbox/egress/servers.ts";
 
 const turn = { turnId: "t1", conversationId: "slack:C1:1", userId: "U1" };
 const call = { ...turn, callId: "c1", tool: "shell_exec" };
@@ -92,6 +94,23 @@ test("spans that the collector refuses for good are dropped", async () => {
   await expect.poll(() => collector.requests.length).toBe(1);
   await exporter.close();
   expect(collector.requests).toHaveLength(1);
+});
+
+test("a collector that redirects gets no second request elsewhere, and the warning says where it leads", async () => {
+  const other = await listening(createServer((_request, response) => response.end()));
+  const moved = await listening(
+    createServer((_request, response) =>
+      response.writeHead(307, { location: `http://127.0.0.1:${other.port}/x` }).end(),
+    ),
+  );
+  onTestFinished(() => [other, moved].forEach((each) => void each.close()));
+  let reached = 0;
+  other.server.on("request", () => (reached += 1));
+  const { events, exporter } = exporterTo(`http://127.0.0.1:${moved.port}`);
+  events.emit("turn.finished", { ...turn, outcome: "done", steps: 1, durationMs: 10 });
+  await expect.poll(() => JSON.stringify(warnings)).toContain(`redirects to http://127.0.0.1:${other.port}/x (307)`);
+  await exporter.close();
+  expect(reached).toBe(0);
 });
 
 test("a collector that is away costs one warning, a bounded list, and no wait at the end", async () => {

@@ -1,9 +1,11 @@
 /** Speech to text with the real client library, against a server with OpenAI's checks. */
+
 import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import type { RemoraEvent } from "../../src/ports/events.ts";
@@ -11,6 +13,7 @@ import { createTranscription, type TranscriptionOptions } from "../../src/transc
 import { anyCharacter } from "../doubles/any-character.ts";
 import { freePort } from "../doubles/free-port.ts";
 import { speech, startTranscriptionServer, type TranscriptionServer } from "../doubles/transcription-server.ts";
+import { listening } from "../sandbox/egress/servers.ts";
 
 const never = new AbortController().signal;
 let server: TranscriptionServer;
@@ -187,4 +190,25 @@ test("an abort rejects, whatever the server does", async () => {
 test("a long transcript is cut", async () => {
   const { text } = (await hear("word ".repeat(20_000))) as { text: string };
   expect(text.length).toBeLessThanOrEqual(60_001);
+});
+
+test("a recording goes nowhere by a redirect, is sent once, and people read which setting to correct", async () => {
+  const seen: string[] = [];
+  const there = await listening(
+    createServer((_request, response) => {
+      seen.push("there");
+      response.end("{}");
+    }),
+  );
+  const here = await listening(
+    createServer((request, response) => {
+      seen.push("here");
+      request.resume().on("end", () => response.writeHead(307, { location: `http://127.0.0.1:${there.port}/` }).end());
+    }),
+  );
+  onTestFinished(() => [there, here].forEach((each) => void each.close()));
+  expect(await hear("secret words", { baseUrl: `http://127.0.0.1:${here.port}/v1` })).toEqual({
+    problem: `The transcription service at 127.0.0.1:${here.port} sends recordings on to another address, which gets none unless it is named. An operator must set transcription.baseUrl to it.`,
+  });
+  expect(seen).toEqual(["here"]);
 });

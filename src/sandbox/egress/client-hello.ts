@@ -1,8 +1,6 @@
-/** Refuses TLS clients whose server name (SNI) is not the approved host, because many hosts can share one address. */
-import { isIP } from "node:net";
-import { Transform } from "node:stream";
-import { normalizeName } from "./hosts.ts";
-import { maxClientHelloBytes } from "./limits.ts";
+/** Refuses TLS clients that name no server, or another one than the approved host, because many hosts can share one address. */
+import { isIP, type Socket } from "node:net";
+import { maxClientHelloBytes, maxOpeningMs } from "./limits.ts";
 
 /** `other` is not TLS, `more` is an incomplete message, and `broken` starts like TLS but can't be parsed. */
 export type ServerName =
@@ -27,6 +25,8 @@ export function readServerName(bytes: Buffer): ServerName {
   const end = 4 + message.readUIntBE(1, 3);
   if (end > maxClientHelloBytes) return { type: "broken" };
   if (message.length < end) return { type: "more" };
+  // Nothing may follow before the server's answer, least of all a second ClientHello.
+  if (message.length > end) return { type: "broken" };
   try {
     return nameIn(message.subarray(4, end));
   } catch (thrown) {
@@ -35,36 +35,57 @@ export function readServerName(bytes: Buffer): ServerName {
   }
 }
 
-/** Holds back the first bytes until they prove to be a TLS ClientHello for `host`, or not TLS at all. */
-export function createNameGate(host: string, onWrongName: () => void): Transform {
-  let held: Buffer | undefined = Buffer.alloc(0);
-  return new Transform({
-    transform(chunk: Buffer, _encoding, callback) {
-      if (held === undefined) return callback(null, chunk);
-      held = Buffer.concat([held, chunk]);
-      const found = readServerName(held);
-      if (found.type === "more" && held.length <= maxClientHelloBytes) return callback();
-      if (!mayPass(found, host)) {
-        onWrongName();
-        return callback();
-      }
-      const passed = held;
-      held = undefined;
-      callback(null, passed);
-    },
-    flush(callback) {
-      callback(null, held);
-    },
+/** How a connection begins. `other` is not TLS. The rest can't pass. */
+export type Opening = "tls" | "other" | "wrong-name" | "no-name" | "silent" | "closed";
+
+/**
+ * Reads until the first bytes prove to be a TLS ClientHello for `host`, or something else, and puts them back. Nothing is sent
+ * anywhere before that. An address needs no server name, because RFC 6066 gives it none.
+ */
+export async function readOpening(socket: Socket, host: string, maxMs = maxOpeningMs): Promise<Opening> {
+  let held = Buffer.alloc(0);
+  return await new Promise<Opening>((resolve) => {
+    const settle = (found: Opening) => {
+      clearTimeout(timer);
+      socket.off("readable", read).off("close", close).off("end", close);
+      // At once: after the socket's end, nothing could be put back.
+      if ((found === "tls" || found === "other") && !socket.destroyed) socket.unshift(held);
+      resolve(found);
+    };
+    const timer = setTimeout(() => settle("silent"), maxMs);
+    const close = () => settle("closed");
+    const read = () => {
+      for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) held = Buffer.concat([held, chunk]);
+      const found = openingOf(held, host);
+      if (found !== undefined) settle(found);
+    };
+    if (socket.destroyed) return close();
+    socket.on("readable", read).on("close", close).on("end", close);
   });
 }
 
-function mayPass(found: ServerName, host: string): boolean {
-  if (found.type === "name") return isSameHost(found.name, host);
-  return found.type === "none" || found.type === "other";
+/** Undefined if more bytes are needed. */
+function openingOf(bytes: Buffer, host: string): Opening | undefined {
+  const found = readServerName(bytes);
+  switch (found.type) {
+    case "more":
+      return bytes.length > maxClientHelloBytes ? "wrong-name" : undefined;
+    case "name":
+      return isSameHost(found.name, host) ? "tls" : "wrong-name";
+    case "none":
+      return isIP(host) === 0 ? "no-name" : "tls";
+    case "broken":
+      return "wrong-name";
+    case "other":
+      return "other";
+    default:
+      return found satisfies never;
+  }
 }
 
-export function isSameHost(serverName: string, host: string): boolean {
-  return isIP(serverName) ? serverName === host : normalizeName(serverName) === host;
+/** Byte by byte: a server may see another host in a name that a more generous comparison takes for this one. */
+function isSameHost(serverName: string, host: string): boolean {
+  return serverName.toLowerCase().replace(/(?<!\.)\.$/, "") === host;
 }
 
 function handshakeBytes(bytes: Buffer): Buffer | undefined {
@@ -103,7 +124,7 @@ function nameIn(hello: Buffer): ServerName {
     }
     at += 4 + length;
   }
-  return found;
+  return at === hello.length ? found : { type: "broken" };
 }
 
 /** RFC 6066, section 3. Only one name type exists, and the list has only one entry in practice. */

@@ -3,7 +3,8 @@ import type { Socket } from "node:net";
 
 /**
  * `not-public` is a host in a private network or on this machine. `certificate` is a TLS failure on either side.
- * `wrong-name` is a TLS server name other than the host. `closed` means that the command or its proxy ended.
+ * `wrong-name` is a TLS server name other than the host, and `no-name` is none. `silent` is a tunnel in which nothing was said.
+ * `closed` means that the command or its proxy ended.
  */
 export type EgressOutcome =
   | "open"
@@ -14,6 +15,8 @@ export type EgressOutcome =
   | "unreachable"
   | "certificate"
   | "wrong-name"
+  | "no-name"
+  | "silent"
   | "bad-request"
   | "failed"
   | "closed";

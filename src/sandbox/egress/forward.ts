@@ -19,7 +19,7 @@ import {
   readTarget,
   requestHeaders,
   responseHeaders,
-  type TerminatedHost,
+  type TunnelledHost,
 } from "./request-target.ts";
 import { findSecret, pairsOf, withSecret } from "./secrets.ts";
 import { join } from "./tunnel.ts";
@@ -37,9 +37,9 @@ export async function forwardRequest(
   context: ProxyContext,
   request: IncomingMessage,
   response: ServerResponse,
-  terminated: TerminatedHost | undefined,
+  tunnelled: TunnelledHost | undefined,
 ): Promise<void> {
-  const opened = await open(context, request, terminated);
+  const opened = await open(context, request, tunnelled);
   if (opened.type === "refused") return sendReply(response, opened.reply);
   const { target, connection, socket } = opened;
   const outgoing = send(context, request, opened, ["Connection", "close"]);
@@ -85,9 +85,9 @@ export async function forwardUpgrade(
   request: IncomingMessage,
   client: Duplex,
   reply: (reply: ProxyReply) => void,
-  terminated: TerminatedHost | undefined,
+  tunnelled: TunnelledHost | undefined,
 ): Promise<void> {
-  const opened = await open(context, request, terminated);
+  const opened = await open(context, request, tunnelled);
   if (opened.type === "refused") return reply(opened.reply);
   const { target, connection, socket } = opened;
   const outgoing = send(context, request, opened, ["Connection", "Upgrade", "Upgrade", "websocket"]);
@@ -122,11 +122,11 @@ export async function forwardUpgrade(
 async function open(
   context: ProxyContext,
   request: IncomingMessage,
-  terminated: TerminatedHost | undefined,
+  tunnelled: TunnelledHost | undefined,
 ): Promise<Opening> {
-  const reading = readTarget(request, terminated);
+  const reading = readTarget(request, tunnelled);
   if (reading.type === "refused") {
-    const named = terminated ?? { host: request.url ?? "", port: 0 };
+    const named = tunnelled ?? { host: request.url ?? "", port: 0 };
     context.records.begin(named.host, named.port).end("bad-request");
     return { type: "refused", reply: badRequest(reading.why) };
   }

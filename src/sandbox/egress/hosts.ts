@@ -53,7 +53,7 @@ export function parseAuthority(text: string, defaultPort?: number): { host: stri
 }
 
 /** Returns an ASCII name or a dotted IPv4 address. Undefined for invalid names and other spellings of addresses. */
-export function normalizeName(text: string): string | undefined {
+function normalizeName(text: string): string | undefined {
   const withoutDot = text.toLowerCase().replace(/\.$/, "");
   if (isIPv4(withoutDot)) return withoutDot;
   const ascii = domainToASCII(withoutDot);

@@ -17,9 +17,9 @@ export const byteCheckIntervalMs = 250;
 
 export const maxHeaderBytes = 32 * 1024;
 export const maxHeaders = 200;
-/** From the first byte of a request to the end of its headers. */
-export const maxHeaderMs = 15_000;
-export const headerCheckIntervalMs = 2_000;
+/** From the first byte of a request, and on a new connection from its beginning, to the end of the headers. */
+export const maxHeaderMs = 5_000;
+export const headerCheckIntervalMs = 1_000;
 export const maxKeepAliveMs = 60_000;
 /** Time without a byte in either direction. A git server may work this long before it responds to a push. */
 export const maxIdleMs = 5 * 60_000;
@@ -29,6 +29,8 @@ export const maxResolveMs = 15_000;
 export const maxConcurrentLookups = 2;
 export const maxConnectMs = 15_000;
 export const maxHandshakeMs = 15_000;
+/** From the answer to CONNECT to the end of the ClientHello. */
+export const maxOpeningMs = 5_000;
 /** A ClientHello with post-quantum key shares has about 2 KB. */
 export const maxClientHelloBytes = 16 * 1024;
 

@@ -17,7 +17,7 @@ import {
 } from "./limits.ts";
 import type { ProxyContext } from "./proxy-context.ts";
 import { badRequest, type ProxyReply, writeReply } from "./replies.ts";
-import type { TerminatedHost } from "./request-target.ts";
+import type { TunnelledHost } from "./request-target.ts";
 import { connectTunnel } from "./tunnel.ts";
 
 export interface Proxy {
@@ -28,12 +28,12 @@ export interface Proxy {
 /** Calls `onLimit` once, when the proxy closes because the command reached its limit of connections or bytes. */
 export function createProxy(context: ProxyContext, onLimit: () => void): Proxy {
   const sockets = new Set<Socket>();
-  const terminated = new WeakMap<Duplex, TerminatedHost>();
+  const tunnelled = new WeakMap<Duplex, TunnelledHost>();
   const server = createHttpServer();
   let accepted = 0;
 
   server.on("connection", (socket: Socket) => {
-    if (terminated.has(socket)) return;
+    if (tunnelled.has(socket)) return;
     accepted += 1;
     sockets.add(socket);
     socket.on("error", () => {});
@@ -43,7 +43,7 @@ export function createProxy(context: ProxyContext, onLimit: () => void): Proxy {
   });
   server.on("request", (request, response) => {
     if (isOverLimit()) return;
-    run(response, forwardRequest(context, request, response, terminated.get(request.socket)));
+    run(response, forwardRequest(context, request, response, tunnelled.get(request.socket)));
   });
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
     server.emit("request", request, response); // forwardRequest writes the 100
@@ -53,9 +53,9 @@ export function createProxy(context: ProxyContext, onLimit: () => void): Proxy {
     if (isOverLimit()) return;
     run(
       socket,
-      connectTunnel(context, request, socket, (secure, host) => {
-        terminated.set(secure, host);
-        server.emit("connection", secure);
+      connectTunnel(context, request, socket, (content, host) => {
+        tunnelled.set(content, host);
+        server.emit("connection", content);
       }),
     );
   });
@@ -64,12 +64,16 @@ export function createProxy(context: ProxyContext, onLimit: () => void): Proxy {
     if (isOverLimit()) return;
     const reply = (answer: ProxyReply) => writeReply(socket, answer);
     if (!isWebSocket(request)) return reply(badRequest("Only WebSocket upgrades are forwarded.", 501));
-    run(socket, forwardUpgrade(context, request, socket, reply, terminated.get(socket)));
+    run(socket, forwardUpgrade(context, request, socket, reply, tunnelled.get(socket)));
   });
   server.on("clientError", (_error, stream) => {
+    const inside = tunnelled.get(stream);
+    if (inside !== undefined) context.records.begin(inside.host, inside.port).end("bad-request");
     writeReply(
       stream as Socket,
-      badRequest("The request is not valid HTTP, or its headers are too large or too slow."),
+      badRequest(
+        "This is not valid HTTP, or its headers are too large or too slow. Only HTTP, and TLS that names its server, pass this proxy.",
+      ),
     );
   });
   const bytes = setInterval(() => {

@@ -70,8 +70,12 @@ function failureText(outcome: EgressOutcome, host: string, port: number): string
       return `${target} can't be reached: TLS failed, or a certificate is invalid or untrusted.`;
     case "wrong-name":
       return `${target} was refused: inside TLS, the command asked for a different host.`;
+    case "no-name":
+      return `${target} was refused: inside TLS, the command named no server. Use a client that does (SNI).`;
+    case "silent":
+      return `${target} was closed: the command opened a tunnel and said nothing. Only HTTP, and TLS that names its server, pass.`;
     case "bad-request":
-      return `A request to ${target} was refused: the proxy can't forward it.`;
+      return `A request to ${target} was refused: the proxy can't forward it. Only HTTP, and TLS that names its server, pass.`;
     case "not-approved":
     case "open":
     case "ended":

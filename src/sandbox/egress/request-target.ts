@@ -12,29 +12,31 @@ export interface RequestTarget {
 
 export type TargetReading = { type: "target"; target: RequestTarget } | { type: "refused"; why: string };
 
-export interface TerminatedHost {
+/** The host of a tunnel whose content is read here: plain HTTP, or TLS that ends here. */
+export interface TunnelledHost {
+  scheme: "http" | "https";
   host: string;
   port: number;
 }
 
 /** Some servers use the Host header and others the request line, so both must agree (RFC 9112, 3.2.2). */
-export function readTarget(request: IncomingMessage, terminated: TerminatedHost | undefined): TargetReading {
+export function readTarget(request: IncomingMessage, tunnelled: TunnelledHost | undefined): TargetReading {
   const framing = framingProblem(request);
   if (framing !== undefined) return refused(framing);
-  const scheme = terminated === undefined ? "http" : "https";
+  const scheme = tunnelled?.scheme ?? "http";
   const defaultPort = scheme === "http" ? 80 : 443;
   const url = request.url ?? "";
   const [, written, path = ""] = /^http:\/\/([^/?#]*)([/?].*)?$/is.exec(url) ?? [];
-  if (terminated !== undefined) {
+  if (tunnelled !== undefined) {
     if (!url.startsWith("/") && !(url === "*" && request.method === "OPTIONS"))
-      return refused("Send a path inside TLS.");
+      return refused("Send a path inside the tunnel.");
   } else if (written === undefined) {
     return refused("This is an HTTP proxy: send CONNECT host:port, or a request with a complete http:// URL.");
   }
-  const named = terminated ?? parseAuthority(written ?? "", defaultPort);
+  const named = tunnelled ?? parseAuthority(written ?? "", defaultPort);
   if (named === undefined) return refused("The URL of the request names no host, or contains a user name.");
   if (!agrees(request, named, defaultPort)) return refused("The Host header names another host than the request.");
-  return { type: "target", target: { scheme, ...named, path: terminated === undefined ? pathOf(path) : url } };
+  return { type: "target", target: { ...named, scheme, path: tunnelled === undefined ? pathOf(path) : url } };
 }
 
 function pathOf(path: string): string {
@@ -42,7 +44,7 @@ function pathOf(path: string): string {
 }
 
 /** HTTP/1.0 requests may lack the Host header. */
-function agrees({ rawHeaders }: IncomingMessage, named: TerminatedHost, defaultPort: number): boolean {
+function agrees({ rawHeaders }: IncomingMessage, named: Omit<TunnelledHost, "scheme">, defaultPort: number): boolean {
   const hosts = pairsOf(rawHeaders).filter(([name]) => name.toLowerCase() === "host");
   if (hosts.length > 1) return false;
   return hosts.every(([, value]) => {

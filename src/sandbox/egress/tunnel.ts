@@ -1,25 +1,31 @@
-/** Serves CONNECT: an opaque tunnel to an approved host, or TLS terminated here if the host has a secret. */
+/**
+ * Serves CONNECT. Only TLS that names the approved host passes unread, or is terminated here if the host has a secret. All else is
+ * read as plain HTTP, request by request, because many hosts can share one address.
+ */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { Duplex, Transform } from "node:stream";
+import type { Duplex } from "node:stream";
 import { createServer, TLSSocket } from "node:tls";
 import type { CertificateAuthority } from "./certificates.ts";
-import { createNameGate, isSameHost } from "./client-hello.ts";
+import { readOpening } from "./client-hello.ts";
 import type { OpenConnection } from "./connections.ts";
 import { isApproved, parseAuthority } from "./hosts.ts";
 import { maxHandshakeMs } from "./limits.ts";
 import type { ProxyContext } from "./proxy-context.ts";
 import { badRequest, dialFailed, notApproved, writeReply } from "./replies.ts";
-import type { TerminatedHost } from "./request-target.ts";
+import type { TunnelledHost } from "./request-target.ts";
 import { findSecret } from "./secrets.ts";
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n";
+/** The TLS alert that clients understand (RFC 6066, section 3). */
+const unrecognizedName = Buffer.of(0x15, 3, 3, 0, 2, 2, 112);
 
+/** `serve` takes a connection with HTTP requests to the host. */
 export async function connectTunnel(
   context: ProxyContext,
   request: IncomingMessage,
   client: Socket,
-  serve: (socket: TLSSocket, terminated: TerminatedHost) => void,
+  serve: (socket: Socket, host: TunnelledHost) => void,
 ): Promise<void> {
   const written = request.url ?? "";
   const target = parseAuthority(written);
@@ -33,25 +39,36 @@ export async function connectTunnel(
     connection.end("not-approved");
     return writeReply(client, notApproved(host, port, context.hosts));
   }
-  if (findSecret(context.secrets, "https", host, port) !== undefined) {
-    return terminate(context.authority, connection, client, target, serve);
-  }
-  const dialled = await context.dial(host, port, context.signal);
-  if (dialled.type === "failed") {
+  const hasSecret = findSecret(context.secrets, "https", host, port) !== undefined;
+  const dialled = hasSecret ? undefined : await context.dial(host, port, context.signal);
+  if (dialled?.type === "failed") {
     connection.end(dialled.outcome);
     return writeReply(client, dialFailed(dialled.outcome, host, port));
   }
-  connection.watch(dialled.socket, dialled.address);
-  const gate = createNameGate(host, () => {
-    connection.end("wrong-name");
-    client.destroy();
-  });
   client.write(established);
-  join(client, dialled.socket, connection, gate);
+  const opening = await readOpening(client, host);
+  if (opening !== "tls") dialled?.socket.destroy();
+  if (opening === "other") {
+    // Its requests get their own records and connections.
+    connection.end("ended");
+    return serve(client, { scheme: "http", ...target });
+  }
+  if (opening !== "tls") {
+    connection.end(opening);
+    if (opening === "wrong-name" || opening === "no-name") client.write(unrecognizedName);
+    return void client.end(() => client.destroy());
+  }
+  if (dialled === undefined) {
+    return terminate(context.authority, connection, client, host, (secure) =>
+      serve(secure, { scheme: "https", ...target }),
+    );
+  }
+  connection.watch(dialled.socket, dialled.address);
+  join(client, dialled.socket, connection);
 }
 
 /** Connects both directions, each of which can end separately. If one side fails, closes the other. */
-export function join(client: Duplex, server: Socket, connection: OpenConnection, gate?: Transform): void {
+export function join(client: Duplex, server: Socket, connection: OpenConnection): void {
   let failed = false;
   const cut = () => {
     failed = true;
@@ -67,8 +84,7 @@ export function join(client: Duplex, server: Socket, connection: OpenConnection,
     if (!client.writableEnded) client.destroy();
   });
   server.pipe(client);
-  if (gate === undefined) client.pipe(server);
-  else client.pipe(gate).pipe(server);
+  client.pipe(server);
   if (client.destroyed) server.destroy();
 }
 
@@ -76,33 +92,22 @@ async function terminate(
   authority: CertificateAuthority | undefined,
   connection: OpenConnection,
   client: Socket,
-  target: TerminatedHost,
-  serve: (socket: TLSSocket, terminated: TerminatedHost) => void,
+  host: string,
+  serve: (socket: TLSSocket) => void,
 ): Promise<void> {
-  const credentials = await authority?.credentialsFor(target.host);
+  const credentials = await authority?.credentialsFor(host);
   if (client.destroyed || credentials === undefined) return connection.end("closed");
-  let outcome: "certificate" | "wrong-name" = "certificate";
-  const server = createServer({
-    ...credentials,
-    ALPNProtocols: ["http/1.1"],
-    handshakeTimeout: maxHandshakeMs,
-    SNICallback(name, callback) {
-      if (isSameHost(name, target.host)) return callback(null);
-      outcome = "wrong-name";
-      callback(new Error("another host"));
-    },
-  });
+  const server = createServer({ ...credentials, ALPNProtocols: ["http/1.1"], handshakeTimeout: maxHandshakeMs });
   server.on("tlsClientError", () => {
-    connection.end(outcome);
+    connection.end("certificate");
     client.destroy();
   });
   server.on("secureConnection", (secure) => {
     // The requests that follow get their own records.
     connection.end("ended");
     secure.on("error", () => {});
-    serve(secure, target);
+    serve(secure);
   });
-  client.once("close", () => connection.end(outcome));
-  client.write(established);
+  client.once("close", () => connection.end("certificate"));
   server.emit("connection", client);
 }

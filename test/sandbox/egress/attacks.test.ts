@@ -135,6 +135,8 @@ describe("nothing but the approved hosts", () => {
     ":443",
     "web.test:443:443",
     "web.test%00.evil.test:443",
+    "evil.test\0.web.test:443",
+    "web.test\0.evil.test:443",
     "web.test#.evil.test:443",
     "web.test\\.evil.test:443",
     "evil.test:443",
@@ -264,10 +266,11 @@ describe("nothing but public addresses", () => {
   });
 
   test("a name is looked up once for each connection, and what was checked is what is connected to", async () => {
-    const site = kept(await socketServer((socket) => socket.end("reached")));
+    const site = kept(await httpServer((_request, response) => response.end("reached")));
     const answers = ["127.0.0.1", "127.0.0.2", "127.0.0.2"];
     const proxy = await openProxy([`web.test:${site.port}`], () => [answers.shift() ?? ""]);
-    expect(await proxy.send(`CONNECT web.test:${site.port} HTTP/1.1\r\n\r\n`)).toContain("reached");
+    const get = `GET http://web.test:${site.port}/ HTTP/1.1\r\nHost: web.test:${site.port}\r\nConnection: close\r\n\r\n`;
+    expect(await proxy.send(get)).toContain("reached");
     expect(proxy.looked).toHaveLength(1);
     expect(await proxy.send(`CONNECT web.test:${site.port} HTTP/1.1\r\n\r\n`)).toContain("403");
     expect(proxy.connections().map(({ address }) => address)).toEqual(["127.0.0.1", undefined]);
@@ -301,28 +304,91 @@ describe("a tunnel's TLS", () => {
     return hello;
   }
 
-  test("asks for the host of the tunnel, in however many pieces, or is cut before a byte gets out", async () => {
-    let received = 0;
-    const site = kept(await socketServer((socket) => socket.on("data", (chunk) => (received += chunk.length))));
-    const proxy = await openProxy([`web.test:${site.port}`], () => ["127.0.0.1"]);
+  async function openTunnels(host = "web.test") {
+    let received = Buffer.alloc(0);
+    const site = kept(
+      await socketServer((socket) => socket.on("data", (chunk) => (received = Buffer.concat([received, chunk])))),
+    );
+    const proxy = await openProxy([`${host}:${site.port}`], () => ["127.0.0.1"]);
     const tunnel = async () => {
       const socket = await proxy.open();
-      socket.write(`CONNECT web.test:${site.port} HTTP/1.1\r\n\r\n`);
+      socket.write(`CONNECT ${host}:${site.port} HTTP/1.1\r\n\r\n`);
       await once(socket, "data");
       return socket;
     };
+    return { proxy, site, tunnel, received: () => received };
+  }
+
+  /** With another name of the same length. */
+  const renamed = (hello: Buffer, name: string) =>
+    Buffer.from(hello.toString("latin1").replace("web.test", name), "latin1");
+
+  test("a tunnel's TLS names the tunnel's host, in however many pieces, or is cut before a byte gets out", async () => {
+    const { proxy, tunnel, received } = await openTunnels();
     const right = await helloOf("WEB.test");
     const first = await tunnel();
     for (const byte of right) first.write(Uint8Array.of(byte));
-    await expect.poll(() => received).toBe(right.length);
+    await expect.poll(() => received().length).toBe(right.length);
+    const named = await helloOf("web.test");
+    const refused = [
+      await helloOf("evil.test"),
+      await helloOf(undefined),
+      // A server may take its own default for names that a generous comparison takes for the host.
+      ...["web\xadtes", "web.te\0t", "%77eb.te", "web..tst"].map((name) => renamed(named, name)),
+      Buffer.concat([named, renamed(named, "sub.test")]),
+      named.subarray(0, 40),
+    ];
+    for (const hello of refused) {
+      const wrong = await tunnel();
+      wrong.end(hello);
+      wrong.resume();
+      await once(wrong, "close");
+    }
+    expect(received().length).toBe(right.length);
+    expect(new Set(proxy.outcomes())).toEqual(new Set(["open", "wrong-name", "no-name", "closed"]));
+  });
+
+  test("a tunnel to an address takes TLS without a server name, and with no other one", async () => {
+    const { tunnel, received } = await openTunnels("127.0.0.1");
     const nameless = await helloOf(undefined);
     (await tunnel()).write(nameless);
-    await expect.poll(() => received).toBe(right.length + nameless.length);
+    await expect.poll(() => received().length).toBe(nameless.length);
     const wrong = await tunnel();
     wrong.write(await helloOf("evil.test"));
+    wrong.resume();
     await once(wrong, "close");
-    expect(received).toBe(right.length + nameless.length);
-    expect(proxy.outcomes()).toContain("wrong-name");
+    expect(received().length).toBe(nameless.length);
+  });
+
+  test.each([
+    ["the host of a neighbour", "GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n"],
+    ["the address of a neighbour", "GET http://evil.test/ HTTP/1.1\r\nHost: web.test\r\n\r\n"],
+    ["a neighbour at second", "GET / HTTP/1.1\r\nHost: evil.test\r\nHost: web.test\r\n\r\n"],
+    ["a line before a neighbour", "\r\nGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n"],
+    ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+    ["SSH", "SSH-2.0-OpenSSH_9.9\r\n"],
+    ["SOCKS", "\x05\x01\x00"],
+    ["a hello of SSL 2", "\x80\x2e\x01\x00\x02"],
+    ["any bytes", "\x00\x01\x02 Host: evil.test\r\n\r\n"],
+  ])("a tunnel lets only TLS and HTTP to its own host through: %s is refused", async (_what, bytes) => {
+    const { proxy, tunnel, received } = await openTunnels();
+    const socket = await tunnel();
+    socket.end(bytes);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1.1 400/);
+    expect(received().length).toBe(0);
+    expect(proxy.outcomes()).toEqual(["ended", "bad-request"]);
+  });
+
+  test("a tunnel in which nothing is said ends within seconds, and no server speaks in it first", async () => {
+    const { proxy, site, tunnel } = await openTunnels();
+    site.server.on("connection", (socket) => socket.write("220 speaks first"));
+    const [silent, half] = [await tunnel(), await tunnel()];
+    half.write((await helloOf("web.test")).subarray(0, 20));
+    let said = "";
+    silent.on("data", (chunk) => (said += chunk));
+    await Promise.all([once(silent, "close"), once(half.resume(), "close")]);
+    expect([said, proxy.outcomes()]).toEqual(["", ["silent", "silent"]]);
   });
 
   test("is read the same in any split into records, and any bytes are read without an error", async () => {
@@ -407,6 +473,23 @@ describe("a namespace", () => {
   });
 });
 
+test("plain HTTP in a tunnel is read request by request, and none reaches another host", async () => {
+  const hosts: unknown[] = [];
+  const site = kept(
+    await httpServer(({ headers }, response) => {
+      hosts.push(headers.host);
+      response.end("reached");
+    }),
+  );
+  const authority = `web.test:${site.port}`;
+  const proxy = await openProxy([authority], () => ["127.0.0.1"]);
+  const get = (host: string) => `GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+  const reply = await proxy.send(`CONNECT ${authority} HTTP/1.1\r\n\r\n${get(authority)}${get("evil.test")}`);
+  expect(reply).toMatch(/200 Connection established[\s\S]*200 OK[\s\S]*reached[\s\S]*400 Bad Request/);
+  expect(hosts).toEqual([authority]);
+  expect(proxy.outcomes()).toEqual(["ended", "ended", "bad-request"]);
+});
+
 describe("the process", () => {
   test("survives any bytes, in requests and inside tunnels, and goes on serving", async () => {
     const site = kept(await httpServer((_request, response) => response.end("reached")));
@@ -489,14 +572,13 @@ describe("the process", () => {
     await expect(proxy.send("CONNECT web.test:443 HTTP/1.1\r\n\r\n")).rejects.toThrow("ECONNREFUSED");
   });
 
-  test("ends a request whose headers never come to their end", async () => {
+  test("closes a connection over which nothing comes, and ends a request whose headers never come to their end", async () => {
     const proxy = await openProxy(["web.test"], () => []);
-    const socket = await proxy.open();
+    const [silent, socket] = [await proxy.open(), await proxy.open()];
     socket.write("GET http://web.test/ HTTP/1.1\r\n");
     const drip = setInterval(() => socket.write("X: y\r\n"), 1_000);
     kept({ close: () => clearInterval(drip) });
-    socket.resume();
-    await once(socket, "close");
+    await Promise.all([once(silent.resume(), "close"), once(socket.resume(), "close")]);
     expect(proxy.looked).toEqual([]);
   });
 

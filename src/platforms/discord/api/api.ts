@@ -3,6 +3,7 @@
  * answers without a pause and broken sockets not at all. Thanks to a nonce, a post repeated after a lost answer appears
  * once.
  */
+
 import {
   DefaultRestOptions,
   DiscordAPIError,
@@ -14,6 +15,7 @@ import {
 } from "discord.js";
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
+import { fetchDirectly } from "../../../lib/fetch-directly.ts";
 import type { Log } from "../../../lib/log.ts";
 import { packForm } from "../../../lib/pack-form.ts";
 import { isTransientCode } from "../../../lib/transient-errors.ts";
@@ -85,7 +87,7 @@ const timeoutMs = 15_000;
  */
 const makeRequest: typeof DefaultRestOptions.makeRequest = async (url, init) => {
   if (!(init.body instanceof FormData)) return await DefaultRestOptions.makeRequest(url, init);
-  const answer = await fetch(url, await packForm(init as object, init.body));
+  const answer = await fetchDirectly(url, await packForm(init as object, init.body));
   // For its listeners, discord.js copies an answer's own properties, because the web server has replaced `Response`.
   const { body, headers, status, statusText, ok, bodyUsed } = answer;
   const readers = { arrayBuffer: () => answer.arrayBuffer(), json: () => answer.json(), text: () => answer.text() };

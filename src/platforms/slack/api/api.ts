@@ -3,11 +3,13 @@
  * allows. Retries transient failures (429, network, 5xx) for as long as the caller allows. Errors say what to do
  * (api-problems.ts). Refusals that concern the entire app (tokens, scopes) are also reported to `onProblem`.
  */
+
 import { webApi } from "@slack/bolt";
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
 import { leftOf } from "../../../lib/elapsed.ts";
 import type { RemoraError } from "../../../lib/errors.ts";
+import { fetchDirectly } from "../../../lib/fetch-directly.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Posts } from "../../../ports/platform.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
@@ -70,7 +72,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
     rejectRateLimitedCalls: true,
     async fetch(url, init) {
       const limits = [signal, AbortSignal.timeout(maxCallMs)];
-      const response = await fetch(url, { ...init, signal: AbortSignal.any(limits) });
+      const response = await fetchDirectly(url, { ...init, signal: AbortSignal.any(limits) });
       const date = Date.parse(response.headers.get("date") ?? "");
       if (!Number.isNaN(date)) skewMs = date - Date.now();
       return response;

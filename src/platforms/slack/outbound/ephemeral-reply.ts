@@ -1,4 +1,5 @@
 /** Sends messages that only one person sees. A response URL works everywhere, but only five times. */
+import { fetchDirectly } from "../../../lib/fetch-directly.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
 import { isDirect } from "../conversation-id.ts";
@@ -82,11 +83,10 @@ async function respond(url: string, thread: string | null, content: MessageConte
     ...(thread === null ? {} : { thread_ts: thread }),
   };
   try {
-    const response = await fetch(url, {
+    const response = await fetchDirectly(url, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
-      redirect: "error",
       signal: AbortSignal.timeout(maxRespondMs),
     });
     await response.body?.cancel();

@@ -1,6 +1,8 @@
 /** Uploads files in the three steps that Slack requires. A file that can't be read or uploaded becomes a note. */
+
 import { basename } from "node:path";
 import { z } from "zod";
+import { fetchDirectly } from "../../../lib/fetch-directly.ts";
 import { formatBytes } from "../../../lib/text/format-bytes.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { readToolFiles } from "../../shared/tool-files.ts";
@@ -33,7 +35,7 @@ export async function readFiles(files: readonly ToolFile[]): Promise<{ found: Ou
 export async function uploadFile(api: SlackApi, { name, bytes }: OutgoingFile): Promise<UploadedFile> {
   const length = bytes.byteLength;
   const address = await api.call("files.getUploadURLExternal", { filename: name, length }, addressSchema);
-  const response = await fetch(address.upload_url, {
+  const response = await fetchDirectly(address.upload_url, {
     method: "POST",
     body: Buffer.from(bytes),
     headers: { "content-type": "application/octet-stream" },
