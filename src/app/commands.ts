@@ -4,7 +4,6 @@ import { exportedMessages, type StoredChatLog } from "../chat-log/chat-log.ts";
 import { createAnsweredTurns } from "../commands/answered-turns.ts";
 import { contextCommand } from "../commands/context-command.ts";
 import { exportCommand } from "../commands/export-command.ts";
-import { exportedSummaries } from "../commands/exported-summaries.ts";
 import { feedbackCommand } from "../commands/feedback-command.ts";
 import { forgetCommand } from "../commands/forget-command.ts";
 import { grantsCommand } from "../commands/grants-command.ts";
@@ -90,6 +89,7 @@ export function buildCommands(
   /** The summaries of conversations that the person took part in and can still read, everything in memory, and their messages in channels. */
   async function exportAll(platform: string, by: Author) {
     const links = { conversations: registry.list, summaryOf: history.exportSummary, mayRead };
+    const { exportedSummaries } = await import("../commands/exported-summaries.ts");
     const summaries = await exportedSummaries(links, platform, by);
     const messages = exportedMessages(await chatLog.ofPerson(platform, by.id));
     return [...summaries, ...(await memory.exportAll({ userId: by.id })), ...messages];
