@@ -57,7 +57,9 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
       at >= (query.after ?? 0) &&
       at < (query.before ?? Number.POSITIVE_INFINITY);
     const found = merged(logged.filter(isWanted), served.filter(isWanted)).slice(0, limit);
-    const restricted = open.filter(({ id, isPublic }) => !isPublic && found.some(({ channelId }) => channelId === id));
+    const restricted = open.filter(
+      ({ id, isRestricted }) => isRestricted && found.some(({ channelId }) => channelId === id),
+    );
     const lines = found.map((message) => lineOf(message, channels.get(message.channelId)?.name ?? "", chat));
     return { lines: await Promise.all(lines), restricted, closed };
   };

@@ -11,7 +11,7 @@ export type ChatSearch = (
 
 export interface ChatSearchResult {
   lines: FoundLine[];
-  /** The channels of `lines` that not everybody can read. */
+  /** The channels of `lines` that are restricted. */
   restricted: SeenChannel[];
   /** Channels that the requester can see and other readers of the conversation can't. They were not searched. */
   closed: SeenChannel[];

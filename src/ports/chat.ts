@@ -26,8 +26,8 @@ export interface ChatLine {
 export interface Audience {
   /** Everybody who can read the conversation can read the place. A direct message has one reader, its person. */
   isOpenHere: boolean;
-  /** Everybody in the workspace or server can read it. */
-  isPublic: boolean;
+  /** Not everybody in the workspace or server can read it, and it is not the conversation's own channel. */
+  isRestricted: boolean;
 }
 
 export interface SeenChannel extends Audience {

@@ -35,7 +35,7 @@ function searching(
   const chatLog = { isEnabled, isExcluded, find: async () => logged };
   const search = createChatSearch({ chatLog, log: silentLog });
   const actions = {
-    channels: async () => [{ id: "C1", name: "general", isOpenHere: true, isPublic: true }],
+    channels: async () => [{ id: "C1", name: "general", isOpenHere: true, isRestricted: false }],
     ...chat,
   } as ChatActions;
   return async (query: Partial<ChatQuery> = {}, channel?: string) => {

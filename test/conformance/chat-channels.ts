@@ -89,7 +89,10 @@ export function describeChannels(
       await say("hidden", "axolotl in hiding");
       const both = await searchResult(world.insider, world.direct);
       expect(texts(both.lines)).toEqual(["axolotl in hiding", "axolotl in the open"]);
-      expect(both).toMatchObject({ closed: [], restricted: [{ name: "hidden", isOpenHere: true, isPublic: false }] });
+      expect(both).toMatchObject({
+        closed: [],
+        restricted: [{ name: "hidden", isOpenHere: true, isRestricted: true }],
+      });
       const here = await searchResult(world.insider, world.conversationId);
       expect(texts(here.lines)).toEqual(["axolotl in the open"]);
       expect(here).toMatchObject({ closed: [{ name: "hidden", isOpenHere: false }], restricted: [] });

@@ -56,12 +56,19 @@ test("none of the harmless commands asks because of what was read", () => {
   expect(extra(commands, [ben])).toEqual([]);
 });
 
-test("of the calls that the shipped skills call safe, only outward ones ask", () => {
+test("of the calls that the shipped skills call safe, only those ask that change or send something", () => {
   const calls = set.skills.flatMap(({ gateTests }) =>
     gateTests.filter(({ want }) => want === "safe").map(({ tool, args }) => ({ tool, args })),
   );
   const known = calls.filter(({ tool }) => specs.has(tool));
   expect(known.length).toBeGreaterThan(40);
-  expect(extra(known, [page])).toEqual(["chat_react 1", "chat_upload 1", "schedule_add 1", "web_fetch_any 1"]);
-  expect(extra(known, [ben])).toEqual(["web_fetch_any 1"]);
+  expect(extra(known, [page])).toEqual([
+    "chat_react 1",
+    "chat_upload 1",
+    "schedule_add 1",
+    "schedule_remove 1",
+    "shell_jobs 1",
+    "web_fetch_any 1",
+  ]);
+  expect(extra(known, [ben])).toEqual(["schedule_remove 1", "web_fetch_any 1"]);
 });

@@ -16,7 +16,7 @@ import type { Platform } from "../../src/ports/platform.ts";
 import { createFileOrigins } from "../../src/sandbox/draft/file-origins.ts";
 import { createPluginServices, type PluginServicesOptions } from "../../src/skill-runtime/plugins/plugin-services.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
-import { turnRecord } from "../doubles/records.ts";
+import { inboundMessage, turnRecord } from "../doubles/records.ts";
 import { keepTurn } from "../doubles/turn-deps.ts";
 
 let ledger: Ledger;
@@ -68,7 +68,9 @@ function chat() {
     (async function* () {
       yield Buffer.from("1,2");
     })();
-  return chatOf({ chat: { files }, openFile });
+  const audience: ChatActions["audience"] = async () => ({ isOpenHere: true, isRestricted: false, name: "#plans" });
+  const mayRead: NonNullable<Platform["mayRead"]> = async (conversationId) => conversationId === "test:asked";
+  return chatOf({ chat: { files, audience }, openFile, mayRead });
 }
 
 test("a file is fetched for the call's requester, in its conversation or a channel that it names", async () => {
@@ -100,4 +102,13 @@ test("a file that is too large, not there, deleted, or can't be fetched there is
   await expect(without?.fetchFile?.({ messageId: "m1", name: "a.csv" })).rejects.toMatchObject({
     code: "platform.unsupported",
   });
+});
+
+test("a request that was moved to a direct message still means the place where it was asked, if its person can read there", async () => {
+  for (const conversationId of ["test:asked", "test:left"]) {
+    const message = { ...inboundMessage(), askedAt: { conversationId, messageId: "m0" } };
+    await ledger.transition("turn", "t1", ["running"], "running", (turn) => ({ ...turn, messages: [message] }));
+    await chat()?.fetchFile?.({ messageId: "m1", name: "a.csv" });
+  }
+  expect(asked.map((place) => place.conversationId)).toEqual(["test:asked", "test:c1"]);
 });

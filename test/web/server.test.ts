@@ -175,9 +175,9 @@ describe("connections", () => {
   test.each([
     ["203.0.113.9", "203.0.113.0/24"],
     ["::ffff:203.0.113.200", "203.0.113.0/24"],
-    ["2001:db8:1:2::3", "2001:db8:1"],
-    ["2001:db8:1:ffff:1:2:3:4", "2001:db8:1"],
-    ["::1", "0:0:0"],
+    ["2001:db8:1:2::3", "2001:db8:1::/48"],
+    ["2001:db8:1:ffff:1:2:3:4", "2001:db8:1::/48"],
+    ["::1", "0:0:0::/48"],
     [undefined, "unknown"],
   ])("%s counts for the network %s", (address, network) => {
     expect(addressBlock(address)).toBe(network);

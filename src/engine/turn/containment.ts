@@ -91,16 +91,19 @@ function asksAfterOutside(spec: ToolSpec, input: JsonObject, untrusted: readonly
 
 /**
  * A tool that only reads may receive its own program's output again, because such tools are often used in sequence. Others may
- * have written that output, so it must not make the program change anything, or reach an address.
+ * have written that output, so it must not make the program change anything, or reach an address. Nor must other people's words:
+ * they could not have the tool called themselves where only some may use the agent.
  */
 function offeredOutside(
   { offeredBy, isReadOnly }: ToolSpec,
   untrusted: readonly Origin[],
   namesAddress: () => boolean,
 ): boolean {
-  if (offeredBy === undefined || !isFromOutside(untrusted)) return false;
+  if (offeredBy === undefined) return false;
+  if (!isReadOnly) return untrusted.length > 0;
+  if (!isFromOutside(untrusted)) return false;
   const isOwn = ({ kind, name }: Origin) => kind === "mcp" && name === offeredBy;
-  return !isReadOnly || isFromOutside(untrusted.filter((origin) => !isOwn(origin))) || namesAddress();
+  return isFromOutside(untrusted.filter((origin) => !isOwn(origin))) || namesAddress();
 }
 
 const addressPattern = /[a-z][a-z0-9+.-]*:\/\/[^\s<>"'`|)\]}]+|\bwww\.[^\s<>"'`|)\]}]+/gi;

@@ -13,7 +13,7 @@ import { attach } from "./reply.ts";
 
 const pageSize = 100;
 /** Everybody on the page sees every channel. */
-const everybody = { isOpenHere: true, isPublic: true };
+const everybody = { isOpenHere: true, isRestricted: false };
 
 interface Spot {
   place: Scope;

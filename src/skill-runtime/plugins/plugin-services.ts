@@ -52,19 +52,28 @@ export function createPluginServices(options: PluginServicesOptions) {
     throw chatError(turn, "platform.unsupported", "can't be read or written by tools");
   }
 
+  /** A request that was moved to a direct message means the place where it was asked, if its person can still read there. */
+  async function readPlace(call: BoundCall, turn: TurnRecord, place: ChatPlace): Promise<ChatPlace> {
+    const askedAt = turn.messages.at(-1)?.askedAt;
+    if (askedAt === undefined || place.channel !== undefined) return place;
+    const { conversationId } = askedAt;
+    const mayRead = await options.platform(turn.target.platform)?.mayRead?.(conversationId, call.scope.requester);
+    return mayRead === true ? { ...place, conversationId } : place;
+  }
+
   /** Rejects, with what the model is told, if not everybody who reads the answer can read the channel. */
   async function checkReadable(call: BoundCall, turn: TurnRecord, place: ChatPlace): Promise<void> {
     if (place.channel === undefined) return;
-    const { isOpenHere, isPublic, name } = await (await chatOf(turn)).audience(place);
+    const { isOpenHere, isRestricted, name } = await (await chatOf(turn)).audience(place);
     if (!isOpenHere) throw chatError(turn, "platform.closed-here", await options.askDirectly(turn, name));
-    if (!isPublic) call.onRead([originOf("place", name)]);
+    if (isRestricted) call.onRead([originOf("place", name)]);
   }
 
   async function fetchFile(call: BoundCall, place: ChatPlace, messageId: string, name: string, signal: AbortSignal) {
     const turn = await turnOf(call);
     const { workingFolder, conversationId, target } = turn;
     await checkReadable(call, turn, place);
-    const attachments = await (await chatOf(turn)).files?.(place, messageId);
+    const attachments = await (await chatOf(turn)).files?.(await readPlace(call, turn, place), messageId);
     if (attachments === undefined) throw chatError(turn, "platform.unsupported", "files can't be fetched from there");
     const index = attachments.findIndex((each) => isNamed(each.name, name));
     const attachment = attachments[index];
@@ -96,7 +105,7 @@ export function createPluginServices(options: PluginServicesOptions) {
       async history({ channel, ...wanted }) {
         const turn = await turnOf(call);
         await checkReadable(call, turn, placeOf(channel));
-        return await (await chatOf(turn)).history(placeOf(channel), wanted);
+        return await (await chatOf(turn)).history(await readPlace(call, turn, placeOf(channel)), wanted);
       },
       async search({ channel, ...query }) {
         const turn = await turnOf(call);

@@ -98,7 +98,7 @@ test("who reads an answer decides which channels may be read for it: outsiders o
         const conversationId = `slack:${team}:${id}`;
         const one = await chat.audience({ conversationId, requester, channel: channel.id });
         const listed = (await chat.channels({ conversationId, requester })).find((each) => each.id === channel.id);
-        expect(listed).toMatchObject({ isOpenHere: one.isOpenHere, isPublic: one.isPublic });
+        expect(listed).toMatchObject({ isOpenHere: one.isOpenHere, isRestricted: one.isRestricted });
         return one.isOpenHere;
       }),
     );

@@ -84,12 +84,12 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     const here = own === undefined || isAlone ? undefined : await get<APIChannel>(Routes.channel(own.channel));
     return async (channel, guild) => {
       const holder = channel.type === ChannelType.PrivateThread ? undefined : await holderOf(channel);
-      const isPublic = guild !== undefined && holder !== undefined && isReadByAll(holder, guild);
-      if (isAlone) return { isOpenHere: true, isPublic };
-      if (own === undefined || guild?.id !== own.guild) return { isOpenHere: false, isPublic };
-      const isOwn = channel.id === own.thread || holder?.id === own.channel;
+      const isOwn = own?.type === "guild" && (channel.id === own.thread || holder?.id === own.channel);
+      const isRestricted = !isOwn && (guild === undefined || holder === undefined || !isReadByAll(holder, guild));
+      if (isAlone) return { isOpenHere: true, isRestricted };
+      if (own === undefined || guild?.id !== own.guild) return { isOpenHere: false, isRestricted };
       const isOpen = () => here !== undefined && holder !== undefined && readersMayRead(here, holder, guild);
-      return { isOpenHere: isOwn || isOpen(), isPublic };
+      return { isOpenHere: isOwn || isOpen(), isRestricted };
     };
   }
 

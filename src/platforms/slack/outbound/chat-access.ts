@@ -104,7 +104,7 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
       !isAlone && (info === undefined || info.is_ext_shared === true || info.is_pending_ext_shared === true);
     return (channel, isPrivate) => ({
       isOpenHere: isAlone || channel === own || (!isPrivate && !hasOthers),
-      isPublic: !isPrivate,
+      isRestricted: isPrivate && channel !== own,
     });
   }
 
@@ -133,7 +133,8 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
     async audience({ conversationId, requester, channel: named = "" }) {
       const channel = await idOf(named);
       const readers = await readersOf(conversationId);
-      if (channel === parseConversationId(conversationId)?.channel) return { ...readers(channel, true), name: named };
+      if (channel === parseConversationId(conversationId)?.channel)
+        return { ...readers(channel, true), name: "this channel" };
       const { name, is_private: isPrivate } = await checkSeen(channel, named, requester);
       return { ...readers(channel, isPrivate !== false), name: name === undefined ? named : `#${name}` };
     },
