@@ -6,6 +6,7 @@
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
 import { pause } from "../../src/plugin-sdk/pause.ts";
 import type { JsonObject, Log, OfferedTool, ToolOffer } from "../../src/plugin-sdk/plugin.ts";
+import { onlyReads } from "./only-reads.ts";
 import { type CallOutcome, type ListedTool, openSession, type Session, type SessionOptions } from "./session.ts";
 import type { ServerSettings } from "./settings.ts";
 
@@ -173,11 +174,12 @@ export function createConnection(options: ConnectionOptions): Connection {
 
 function offerOf(
   name: string,
-  { allow, trust = [], seconds }: ServerSettings,
+  { allow, trust = [], readOnly = [], seconds }: ServerSettings,
   { tools, nameless, isCut }: Awaited<ReturnType<Session["list"]>>,
 ): ToolOffer {
   const has = new Set(tools.map((tool) => tool.name));
-  const missing = [...new Set([...(allow ?? []), ...trust])].filter((tool) => !has.has(tool));
+  const written = new Set([...(allow ?? []), ...trust, ...readOnly]);
+  const missing = [...written].filter((tool) => !has.has(tool));
   const problems = [
     ...(missing.length === 0 ? [] : [`${name} has no tool ${missing.join(", ")}, although its settings name it`]),
     ...(nameless === 0 ? [] : [`${name}: ${nameless} invalid entries of its list were left out`]),
@@ -192,6 +194,8 @@ function offerOf(
         parameters: tool.inputSchema,
         timeoutMs: seconds * 1_000,
         isTrusted: trust.includes(tool.name),
+        isReadOnly: readOnly.includes(tool.name) || onlyReads(tool),
+        isNamed: written.has(tool.name),
       }),
     );
   return { tools: offered, problems };

@@ -17,6 +17,7 @@ export interface ListedTool {
   name: string;
   description: unknown;
   inputSchema: unknown;
+  annotations?: unknown;
 }
 
 export type CallOutcome =
@@ -72,6 +73,7 @@ const toolSchema = z.looseObject({
   name: z.string().min(1),
   description: z.unknown().optional(),
   inputSchema: z.unknown().optional(),
+  annotations: z.unknown().optional(),
 });
 
 /** Some old servers fail on the protocol version request. Retries them without that request. */
@@ -157,9 +159,10 @@ async function list(client: Client, signal: AbortSignal) {
     const { tools: entries, nextCursor } = await client.request(request, pageSchema, { timeout: listMs, signal });
     for (const entry of entries) {
       const read = toolSchema.safeParse(entry);
-      if (read.success)
-        tools.push({ name: read.data.name, description: read.data.description, inputSchema: read.data.inputSchema });
-      else nameless += 1;
+      if (read.success) {
+        const { name, description, inputSchema, annotations } = read.data;
+        tools.push({ name, description, inputSchema, annotations });
+      } else nameless += 1;
     }
     if (nextCursor === undefined || nextCursor === cursor) return { tools, nameless, isCut: false };
     if (tools.length > maxTools) return { tools: tools.slice(0, maxTools), nameless, isCut: true };

@@ -13,6 +13,8 @@ const common = {
   allow: toolNames,
   /** These tools run without approval. */
   trust: toolNames,
+  /** Of these, the ones that only read although neither their names nor the server say so. */
+  readOnly: toolNames,
   seconds: z.number().positive().max(86_400).default(120),
   /** Time limit for the server to become ready. Its first start may include a download. */
   connectSeconds: z.number().positive().max(3_600).default(60),

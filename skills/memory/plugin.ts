@@ -14,21 +14,23 @@ import { textIn } from "../../src/plugin-sdk/text-in.ts";
 const shown = { text: 1_500, title: 60 };
 const defaultLimit = 6;
 
-async function execute(tool: string, input: JsonObject, { memory }: PluginContext): Promise<PluginResult> {
+const answers: readonly string[] = ["memory.not-owner", "memory.kept"];
+
+async function execute(tool: string, input: JsonObject, { memory, isTainted }: PluginContext): Promise<PluginResult> {
   if (memory === undefined) return failure("Memory is not available here.");
   try {
-    return await run(tool, input, memory);
+    return await run(tool, input, memory, isTainted);
   } catch (thrown) {
     // Return a refusal as an answer, because a retry would change nothing. Throw other failures, such as a full disk.
-    if (thrown instanceof RemoraError && thrown.code === "memory.not-owner") return failure(thrown.message);
+    if (thrown instanceof RemoraError && answers.includes(thrown.code)) return failure(thrown.message);
     throw thrown;
   }
 }
 
-async function run(tool: string, input: JsonObject, memory: PluginMemory): Promise<PluginResult> {
+async function run(tool: string, input: JsonObject, memory: PluginMemory, isTainted: boolean): Promise<PluginResult> {
   switch (tool) {
     case "remember":
-      return await remember(memory, input);
+      return await remember(memory, input, isTainted && input.replace !== true);
     case "recall":
       return await recall(memory, textIn(input.query), typeof input.limit === "number" ? input.limit : defaultLimit);
     case "forget_note":
@@ -38,11 +40,11 @@ async function run(tool: string, input: JsonObject, memory: PluginMemory): Promi
   }
 }
 
-async function remember(memory: PluginMemory, input: JsonObject): Promise<PluginResult> {
+async function remember(memory: PluginMemory, input: JsonObject, isNew: boolean): Promise<PluginResult> {
   const text = textIn(input.text).trim();
   const title = textIn(input.title).trim() || firstWords(text);
   if (title === "") return failure("That note has no readable words: say what to save.");
-  const before = await memory.remember(title, text, input.shared === true);
+  const before = await memory.remember(title, text, input.shared === true, isNew);
   const where = input.shared === true ? "for every conversation" : "for this DM or channel";
   return before === undefined
     ? `Saved ${where} under the title "${title}".`

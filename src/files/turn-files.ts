@@ -20,7 +20,7 @@ import type { Ledger } from "../ports/ledger.ts";
 import type { Attachment } from "../ports/message.ts";
 import { originOf } from "../ports/origin.ts";
 import type { Platform } from "../ports/platform.ts";
-import { type Transcribe, type TurnFiles, transcriptionIsOff } from "../ports/turn-files.ts";
+import { type Transcribe, type TurnFiles, transcriptionIsOff, type WantedFile } from "../ports/turn-files.ts";
 import type { Payer } from "../ports/usage.ts";
 import { type DownloadOutcome, download, tooLarge } from "./download.ts";
 import { createFolderInboxes, type InboxFile } from "./folder-inbox.ts";
@@ -58,12 +58,24 @@ export function createTurnFiles(options: TurnFilesOptions): TurnFiles {
       if (!(await options.drafts.hides(conversationId, root, name))) return name;
   }
 
-  async function saved(file: InboxFile, index: number, attachment: Attachment, platform: string, signal: AbortSignal) {
+  async function saved(
+    file: InboxFile,
+    attachment: Attachment,
+    { message, index, keepsChanged = false }: WantedFile,
+    signal: AbortSignal,
+  ) {
+    const { platform } = message;
     const { root, folder, name } = file;
     const { bytes, name: shownName } = attachment;
     const open = options.platform(platform)?.openFile;
-    if (bytes > 0 && (await inboxes.isComplete(file, bytes)) && (await isThere(file, bytes)))
-      return { type: "saved", bytes } satisfies DownloadOutcome;
+    if (bytes > 0 && (await inboxes.isComplete(file, bytes))) {
+      const found = await sizeOf(file);
+      if (found === bytes) return { type: "saved", bytes } satisfies DownloadOutcome;
+      if (found !== undefined && keepsChanged)
+        return failed(
+          `It was saved before as ${file.folder}/${file.name}, and has been changed since. Rename that file to fetch it again.`,
+        );
+    }
     if (open === undefined) return failed("Files can't be fetched from there.");
     if (!(await inboxes.reserve(file, bytes > 0 ? bytes : limits.maxBytes)))
       return failed(inboxFull(limits.inboxBytes));
@@ -107,8 +119,9 @@ export function createTurnFiles(options: TurnFilesOptions): TurnFiles {
   }
 
   return {
-    async fetch({ message, index, workingFolder, payer }, signal) {
-      const { attachments, platform } = message;
+    async fetch(wanted, signal) {
+      const { message, index, workingFolder, payer } = wanted;
+      const { attachments } = message;
       const attachment = attachments[index];
       if (attachment === undefined) throw new TypeError(`message ${message.id} has no attachment ${index}`);
       const { source: _source, ...described } = attachment;
@@ -127,7 +140,7 @@ export function createTurnFiles(options: TurnFilesOptions): TurnFiles {
       const top = await visibleInbox(message.conversationId, root);
       const folder = `${top}/${messageFolder(message)}`;
       const file = { root, folder, name: fileNames(attachments)[index] ?? "file" };
-      const outcome = await saved(file, index, attachment, platform, signal);
+      const outcome = await saved(file, attachment, wanted, signal);
       if (outcome.type === "failed") return withProblem(outcome.problem);
       const hasRoom = inlineBytes(attachments) < maxInlineBytesPerMessage;
       const found = { ...described, bytes: outcome.bytes, path: `${folder}/${file.name}` };
@@ -175,12 +188,13 @@ async function openFolder(folder: string, filesRoot: string): Promise<string | u
   });
 }
 
-async function isThere({ root, folder, name }: InboxFile, bytes: number): Promise<boolean> {
+/** Undefined if there is no such file. */
+async function sizeOf({ root, folder, name }: InboxFile): Promise<number | undefined> {
   try {
     const path = join(folder, name);
     const found = await atPlace({ workingFolder: root, path }, (place) => lstat(place.path));
-    return found.isFile() && found.size === bytes;
+    return found.isFile() ? found.size : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }

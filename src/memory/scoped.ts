@@ -14,6 +14,14 @@ export type ScopedMemory = (
   onRead: (origins: readonly Origin[]) => void,
 ) => PluginMemory;
 
+function keptNote(title: string): RemoraError {
+  return new RemoraError({
+    code: "memory.kept",
+    place: "memory",
+    message: `there is a note "${title}", and this turn has read text from outside, so it is kept. Choose another title, or set replace, and a person is asked`,
+  });
+}
+
 export function createScopedMemory(
   memory: Pick<OwnedMemory, "search" | "knowledge">,
   mayShare: (call: ToolScope) => Promise<boolean>,
@@ -30,9 +38,10 @@ export function createScopedMemory(
   }
 
   return (call, payer, onRead) => ({
-    async remember(title, text, isShared = false) {
+    async remember(title, text, isShared = false, isNew = false) {
       const scope = await placeFor(call, isShared);
       const before = await memory.knowledge.readMarked(scope, title);
+      if (isNew && before !== undefined) throw keptNote(title);
       onRead(viaStore(before?.origins ?? [], "recalled memory"));
       // In channel notes, mark the requester as an origin. DM notes have a single reader; owners write shared notes.
       const asker = scope.startsWith("channel:") ? [originOfPerson(call.requester)] : [];

@@ -10,6 +10,10 @@ export const reachesNetwork = "It reaches the network.";
 export interface CallState {
   isUnconfined: boolean;
   untrusted: readonly Origin[];
+  /** Web addresses that the requester wrote in the turn, as complete URLs. */
+  givenAddresses?: readonly string[];
+  /** A rule asks about the call anyway. */
+  isAsked?: boolean;
 }
 
 export interface Containment {

@@ -42,6 +42,10 @@ export interface OfferedTool {
   timeoutMs?: number;
   /** True if the operator's settings exempt the tool from confirm patterns with `{offered_tool}`. */
   isTrusted?: boolean;
+  /** True if it is marked as only reading. Counts only together with `isTrusted`. */
+  isReadOnly?: boolean;
+  /** True if the operator's settings name the tool, so its name is no text from outside. */
+  isNamed?: boolean;
 }
 
 export interface RecalledNote {
@@ -56,8 +60,8 @@ export interface RecalledNote {
 
 /** Bound to the scope of the call's conversation. Only owners may change shared notes (`memory.not-owner`). */
 export interface PluginMemory {
-  /** Writes the note with this title. Resolves to the replaced text. */
-  remember(title: string, text: string, isShared?: boolean): Promise<string | undefined>;
+  /** Writes the note with this title. Resolves to the replaced text. If `isNew`, rejects rather than replace one (`memory.kept`). */
+  remember(title: string, text: string, isShared?: boolean, isNew?: boolean): Promise<string | undefined>;
   /** Finds notes and episodes of this scope and shared ones, best first. Never rejects because of the query. */
   recall(query: string, limit: number): Promise<RecalledNote[]>;
   forget(title: string, isShared?: boolean): Promise<boolean>;

@@ -23,10 +23,19 @@ export interface ToolSpec {
   readsUntrusted: boolean;
   /** Can send something to where others read it (`outward: true` in SKILL.md). */
   isOutward: boolean;
+  /**
+   * After text from outside, a call asks only with one of these arguments, because without them it can't hurt. If absent, every
+   * call asks that can change or send something. Counts only for code that came with Remora.
+   */
+  asksTaintedWith?: string[];
+  /** Its code did not come with Remora. */
+  isInstalled?: boolean;
   timeoutMs: number;
   folder: FolderUse;
   /** The program or service that offers the tool, as named in the settings. Absent for tools of a SKILL.md. */
   offeredBy?: string;
+  /** Of an offered tool: the settings have its name, so the name is no text from outside. */
+  isNamed?: boolean;
   shellParameters: string[];
   /** How a card says what a call will do, such as `Post to {channel}: {text}`. */
   ask?: string;
@@ -154,6 +163,14 @@ export function networkOf({ shellParameters }: Pick<ToolSpec, "shellParameters">
   const { network } = input;
   if (shellParameters.length === 0 || !Array.isArray(network)) return [];
   return network.filter((host) => typeof host === "string");
+}
+
+/** True if a call can change or send something outside its draft. In doubt it can. */
+export function actsOutside(spec: ToolSpec | undefined, input: JsonObject): boolean {
+  if (spec === undefined || spec.isOutward || networkOf(spec, input).length > 0) return true;
+  if (spec.isReadOnly) return false;
+  // Other code may write to its own store as well.
+  return spec.folder !== "write" || spec.isInstalled === true;
 }
 
 /** Removes the pictures and mentions them in the text. */

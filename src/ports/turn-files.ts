@@ -9,6 +9,8 @@ export interface WantedFile {
   workingFolder: string;
   /** Who pays for listening to it. */
   payer: Payer;
+  /** Rather has a `problem` than replaces a saved file that was changed since. */
+  keepsChanged?: boolean;
 }
 
 export interface TurnFiles {

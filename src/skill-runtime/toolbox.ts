@@ -126,6 +126,14 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
   providers.startAll();
 
   const ownersOf = (conversationId: string): Map<string, Owned> => toolsInForce(skillsOf(conversationId));
+  const installed = new WeakMap<ToolSpec, ToolSpec>();
+  /** Not what SKILL.md says decides whether code is believed, but where it comes from. */
+  const specOf = ({ spec, skill }: Owned): ToolSpec => {
+    if (options.isIsolated?.(skill) !== true) return spec;
+    const marked = installed.get(spec) ?? { ...spec, isInstalled: true };
+    installed.set(spec, marked);
+    return marked;
+  };
 
   const attempt = async (call: ToolCall, scope: ToolScope, signal: AbortSignal): Promise<ToolAttempt> => {
     if (call.name === loadSkillSpec.name) return runLoadSkill(call.input, skillsOf(scope.conversationId));
@@ -170,7 +178,7 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
     applySwitches,
     isAllowed: (skill) => isAllowed(skill, anywhere),
     skillsFor: (conversationId) => ({ ...library.current(), skills: skillsOf(conversationId) }),
-    specs: (conversationId) => [loadSkillSpec, ...[...ownersOf(conversationId).values()].map(({ spec }) => spec)],
+    specs: (conversationId) => [loadSkillSpec, ...[...ownersOf(conversationId).values()].map(specOf)],
     async run(call, scope, signal) {
       try {
         const done = await attempt(call, scope, signal);

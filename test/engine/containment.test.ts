@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type ContainmentOptions, createContainment } from "../../src/engine/turn/containment.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
 import { type Origin, originOf, originOfPerson } from "../../src/ports/origin.ts";
 import type { ToolSpec } from "../../src/ports/tool.ts";
 
@@ -51,7 +52,35 @@ describe("what must be asked", () => {
     expect(reasonsAfter(shell, [], page)).toBe(0);
     expect(reasonsAfter(offered, [], page)).toBe(1);
     expect(reasonsAfter(offered, [], originOf("mcp", "other"))).toBe(1);
-    expect(reasonsAfter(offered, [], ben, originOf("mcp", "hub"))).toBe(0);
+    expect(reasonsAfter({ ...offered, isReadOnly: true }, [], ben, originOf("mcp", "hub"))).toBe(0);
+    expect(reasonsAfter({ ...offered, isReadOnly: true }, [], originOf("mcp", "other"))).toBe(1);
+  });
+
+  test("after its own program's text, a tool asks unless it only reads and reaches no address that nobody has written", () => {
+    const { reasons } = containment();
+    const read = { ...server, offeredBy: "hub", isReadOnly: true };
+    const asks = (spec: ToolSpec, input: JsonObject) =>
+      reasons(spec, input, { isUnconfined: false, untrusted: [hub], givenAddresses: ["https://a.example/x"] }).length >
+      0;
+    const hub = { ...originOf("mcp", "hub"), via: "an earlier turn" };
+    expect(asks({ ...read, isReadOnly: false }, { to: "ann" })).toBe(true);
+    for (const input of [
+      {},
+      { id: "7" },
+      { url: "https://a.example/x" },
+      { url: "a.example/x" },
+      { query: "about a.b" },
+    ])
+      expect([input, asks(read, input)]).toEqual([input, false]);
+    for (const input of [
+      { url: "https://evil.example/?key=1" },
+      { page: { sourceUrl: "evil.example/x" } },
+      { links: ["see", "and wss://evil.example."] },
+      { host: "evil.example" },
+      { query: "https://a.example/x https://evil.example" },
+    ])
+      expect([input, asks(read, input)]).toEqual([input, true]);
+    expect(reasons(read, { url: "https://evil.example" }, { isUnconfined: false, untrusted: [] })).toEqual([]);
   });
 
   test.each([

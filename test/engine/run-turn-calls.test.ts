@@ -1,7 +1,9 @@
 /** The tool calls of a turn, and what the gate does to them. */
 import { describe, expect, test } from "vitest";
+import { originOf } from "../../src/ports/origin.ts";
 import { toolSpec } from "../doubles/records.ts";
 import { calls, says } from "../doubles/scripted-provider.ts";
+import type { StageDoubleOptions } from "../doubles/turn-deps.ts";
 import { doubles, namesOf, run, useDoubles } from "./run-turn-world.ts";
 
 useDoubles();
@@ -182,6 +184,23 @@ describe("the gate", () => {
     expect(doubles.provider.requests.map(({ mayCall }) => mayCall)).toEqual([undefined, undefined, undefined, false]);
     // The same tools, so that the service still has the prompt in its cache.
     expect(doubles.provider.requests.map((request) => request.tools.length)).toEqual([1, 1, 1, 1]);
+  });
+
+  test("refused calls that may come from what others wrote don't end the person's task, and the steps still end the turn", async () => {
+    const refused = (count: number) =>
+      Array.from({ length: count }, (_, index) => calls({ id: `c${index}`, name: "act" }));
+    const page = { origins: [originOf("web", "example.com")] };
+    const options: Partial<StageDoubleOptions> = {
+      tools: [...tools, toolSpec("look", { isReadOnly: true })],
+      judge: (tool) => (tool === "act" ? "block" : "safe"),
+      runTool: async ({ call }) => (call.name === "look" ? page : {}),
+    };
+    const own = calls({ id: "own", name: "save" });
+    const withSave = { ...options, tools: [...(options.tools ?? []), toolSpec("save")] };
+    await run({ ...withSave, steps: [calls({ name: "look" }), ...refused(4), own, says("Saved.")] });
+    expect(doubles.ran.map(({ call }) => call.name)).toEqual(["look", "save"]);
+    await run({ ...options, steps: [calls({ name: "look" }), ...refused(7), says("I stop trying.")] });
+    expect(doubles.provider.requests.map(({ mayCall }) => mayCall).at(-1)).toBe(false);
   });
 
   test("runs no call of a step that may not call, although the model makes one", async () => {

@@ -79,12 +79,17 @@ const described = (name: string, bytes: number): Attachment => ({
 async function fetched(
   open: Open,
   attachments: Attachment[],
-  options: Partial<TurnFilesOptions> & { id?: string; index?: number; signal?: AbortSignal } = {},
+  options: Partial<TurnFilesOptions> & {
+    id?: string;
+    index?: number;
+    keepsChanged?: boolean;
+    signal?: AbortSignal;
+  } = {},
 ): Promise<Attachment> {
-  const { id = "m1", index = 0, signal = never, ...rest } = options;
+  const { id = "m1", index = 0, keepsChanged = false, signal = never, ...rest } = options;
   const message = inboundMessage({ id, platform: "local", attachments });
   return await filesFrom(open, rest).fetch(
-    { message, index, workingFolder: folder, payer: payerOfMessage(message) },
+    { message, index, workingFolder: folder, payer: payerOfMessage(message), keepsChanged },
     signal,
   );
 }
@@ -137,6 +142,10 @@ describe("a file that arrives", () => {
     expect(await fetched(() => text("HELLO"), [described("notes.txt", 5)])).toMatchObject({ text: "hello" });
     expect(opened).toBe(1);
     await writeFile(join(folder, "inbox/local-m1/notes.txt"), "changed by a person");
+    const again = { problem: expect.stringContaining("inbox/local-m1/notes.txt, and has been changed since") };
+    const kept = await fetched(() => text("HELLO"), [described("notes.txt", 5)], { keepsChanged: true });
+    expect(kept).toMatchObject(again);
+    expect(await readFile(join(folder, "inbox/local-m1/notes.txt"), "utf8")).toBe("changed by a person");
     expect(await fetched(() => text("HELLO"), [described("notes.txt", 5)])).toMatchObject({ text: "HELLO" });
   });
 

@@ -7,6 +7,7 @@ import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createScopedMemory } from "../../src/memory/scoped.ts";
 import type { Author, JsonObject, Scope } from "../../src/ports/message.ts";
+import { type Origin, originOf } from "../../src/ports/origin.ts";
 import { payerOf } from "../../src/ports/usage.ts";
 import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
 import { loadSkills } from "../../src/skill-runtime/library/load.ts";
@@ -49,10 +50,17 @@ async function open(hasMemory = true) {
     await library.close();
     await fixture.remove();
   });
-  const run = (name: string, input: JsonObject, scope: Scope = "channel:general", requester: Author = ann) =>
+  const workingFolder = join(filesRoot, "c1");
+  const run = (
+    name: string,
+    input: JsonObject,
+    scope: Scope = "channel:general",
+    requester: Author = ann,
+    untrusted: Origin[] = [],
+  ) =>
     toolbox.run(
       { id: "c1", name, input },
-      { turnId: "t1", conversationId: "test:c1", scope, requester, workingFolder: join(filesRoot, "c1") },
+      { turnId: "t1", conversationId: "test:c1", scope, requester, workingFolder, untrusted },
       new AbortController().signal,
     );
   return { fixture, run };
@@ -104,6 +112,26 @@ describe("a note", () => {
     expect((await run("remember", { title: "demo", text: "Monday." })).text).toContain(
       "It replaced:\n\n# Demo\n\nFriday.",
     );
+  });
+
+  test("a note is replaced after text from outside only by a call with replace, which asks; a new one is saved with its origin", async () => {
+    const { run } = await open();
+    await run("remember", { title: "Demo", text: "Friday." });
+    const page = [originOf("web", "example.com")];
+    const tainted = (input: JsonObject) => run("remember", input, "channel:general", ann, page);
+    for (const more of [{}, { replace: false }])
+      expect(await tainted({ title: "demo", text: "Never.", ...more })).toMatchObject({
+        isOk: false,
+        text: expect.stringContaining(
+          'there is a note "demo", and this turn has read text from outside, so it is kept',
+        ),
+      });
+    expect((await run("recall", { query: "demo" })).text).toContain("Friday.");
+    expect(await tainted({ title: "Never", text: "No demo." })).toMatchObject({ isOk: true });
+    expect((await run("recall", { query: "Never" })).origins).toMatchObject(
+      expect.arrayContaining([{ ...page[0], via: "recalled memory" }]),
+    );
+    expect((await tainted({ title: "demo", text: "Monday.", replace: true })).text).toContain("It replaced");
   });
 
   test("without a title is called by its first words", async () => {

@@ -1,7 +1,7 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
 import type { RemoraError } from "../../lib/errors.ts";
 import type { BuiltContext } from "../../ports/context.ts";
-import { untrustedFor } from "../../ports/origin.ts";
+import { untrustedFor, withoutRememberedPeople } from "../../ports/origin.ts";
 import type { ModelEvent, ModelRequest, Usage } from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
 import {
@@ -16,6 +16,7 @@ import {
 } from "../../ports/turn.ts";
 import { type AdmittedCall, tokensOf } from "../../ports/usage.ts";
 import { askBeforehand, waitForBudget } from "./ask-budget.ts";
+import { untrustedBefore } from "./call-record.ts";
 import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
 
@@ -182,12 +183,15 @@ function offeredTools(run: TurnRun, declinedBy: string | undefined): OfferedTool
   return note === undefined ? { tools, mayCall: true, notes: [] } : { tools, mayCall: false, notes: [note] };
 }
 
-function limitNote({ turn, deps }: TurnRun, declinedBy: string | undefined): string | undefined {
+function limitNote(run: TurnRun, declinedBy: string | undefined): string | undefined {
+  const { turn, deps } = run;
   if (declinedBy !== undefined)
     return "The budget for this is nearly used up, and people decided not to add to it, so no more tools now: answer in text, and say what is left to do.";
-  const refusals = callsOf(turn).filter(
-    (call) => call.result?.status === "denied" || call.result?.status === "blocked",
-  );
+  // Whoever wrote what the model has read could otherwise end the person's own task by calls that are sure to be refused.
+  const steps = turn.steps.filter((step) => withoutRememberedPeople(untrustedBefore(run, step)).length === 0);
+  const refusals = steps
+    .flatMap(({ calls }) => calls)
+    .filter((call) => call.result?.status === "denied" || call.result?.status === "blocked");
   if (refusals.length >= deps.limits.refusals)
     return `${refusals.length} tool calls of this turn were refused, so no more tools now: answer in text.`;
   if (turn.steps.length >= deps.limits.steps)

@@ -1,10 +1,13 @@
 /** Helpers for the records of a step's calls. */
 import { messageOf } from "../../lib/errors.ts";
 import { isFromOutside, type Origin, taintTags } from "../../ports/origin.ts";
-import { networkOf, type ToolCall, type ToolSpec, type ToolStatus } from "../../ports/tool.ts";
-import type { CallRecord, StepRecord } from "../../ports/turn.ts";
+import { actsOutside, type ToolCall, type ToolSpec, type ToolStatus } from "../../ports/tool.ts";
+import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "../../ports/turn.ts";
 import { untrustedIn } from "../../ports/turn-origins.ts";
 import type { TurnRun } from "./turn-store.ts";
+
+const maxGivenAddresses = 50;
+const maxSearchedCharacters = 20_000;
 
 export function parsedCall(record: CallRecord): ToolCall {
   if (record.call === undefined) throw new TypeError(`call ${record.raw.id} was never parsed`);
@@ -21,8 +24,7 @@ export function untrustedBefore({ turn, deps }: TurnRun, step: StepRecord): Orig
 }
 
 export function callTags(spec: ToolSpec | undefined, { input }: ToolCall, untrusted: readonly Origin[]): string[] {
-  const isOutward = spec === undefined || spec.isOutward || networkOf(spec, input).length > 0;
-  return taintTags(untrusted, isOutward);
+  return taintTags(untrusted, actsOutside(spec, input));
 }
 
 export function refuse(record: CallRecord, status: ToolStatus, text: string, origins: Origin[] = []): void {
@@ -64,4 +66,15 @@ export function verdictFields({ turn, deps }: TurnRun, record: CallRecord) {
 
 export function callSummary(call: ToolCall): string {
   return JSON.stringify(call.input);
+}
+
+/** Web addresses that the requester wrote, as complete URLs. */
+export function givenAddressesIn(turn: TurnRecord): string[] {
+  const { id } = requesterOf(turn);
+  const said = turn.messages
+    .filter(({ author }) => author.id === id)
+    .map(({ text }) => text.slice(0, maxSearchedCharacters));
+  const found = said.flatMap((text) => text.match(/https?:\/\/[^\s<>"'`|)\]}]+/gi) ?? []);
+  const addresses = found.map((address) => URL.parse(address.replace(/[.,;:!?]+$/, ""))?.href);
+  return [...new Set(addresses.filter((address) => address !== undefined))].slice(0, maxGivenAddresses);
 }

@@ -5,8 +5,9 @@
  */
 import { type Containment, reachesNetwork } from "../../ports/containment.ts";
 import type { GateMatch } from "../../ports/gate.ts";
+import type { Json, JsonObject } from "../../ports/message.ts";
 import { isFromOutside, type Origin } from "../../ports/origin.ts";
-import { networkOf, type ToolSpec } from "../../ports/tool.ts";
+import { actsOutside, networkOf, type ToolSpec } from "../../ports/tool.ts";
 
 export interface ContainmentOptions {
   sandboxHolds: boolean;
@@ -22,6 +23,7 @@ export interface ContainmentOptions {
 }
 
 const maxNamedPaths = 10;
+const takesEffect = "It takes effect at once, after reading text that somebody else may have written.";
 const noSandbox = "This machine has no working sandbox, so this changes files at once and without limits.";
 const tooLargeToCopy = "This folder is too large for the sandbox, so this changes files at once and without limits.";
 
@@ -40,11 +42,13 @@ export function createContainment(options: ContainmentOptions): Containment {
       const hosts = spec === undefined ? [] : networkOf(spec, input);
       return hosts.length === 0 ? undefined : options.problemWithHosts(hosts);
     },
-    reasons(spec, input, { isUnconfined, untrusted }) {
-      if (spec === undefined || spec.folder !== "write") return [];
+    reasons(spec, input, { isUnconfined, untrusted, givenAddresses = [], isAsked = false }) {
+      if (spec === undefined) return [];
+      const after = !isAsked && asksAfterOutside(spec, input, untrusted) ? [reason(takesEffect)] : [];
+      if (spec.folder !== "write") return after;
       const isOwnWork = spec.shellParameters.length > 0 || !spec.isOutward;
       if (isOwnWork && isUnconfined) return [reason(sandboxHolds ? tooLargeToCopy : noSandbox)];
-      if (offeredOutside(spec, untrusted))
+      if (offeredOutside(spec, untrusted, () => hasNewAddress(input, givenAddresses)))
         return [reason("It uses another program, after reading text that somebody else may have written.")];
       const hosts = networkOf(spec, input);
       if (hosts.length > 0 && isFromOutside(untrusted) && hosts.every(isFreeHost))
@@ -52,7 +56,7 @@ export function createContainment(options: ContainmentOptions): Containment {
       if (!hosts.every(isFreeHost)) return [reason(reachesNetwork)];
       if (options.asksForCommands && spec.shellParameters.length > 0)
         return [reason("Every command needs approval here.")];
-      return [];
+      return after;
     },
     async facts(spec, input, conversationId) {
       const hosts = spec === undefined ? [] : networkOf(spec, input);
@@ -77,10 +81,46 @@ export function createContainment(options: ContainmentOptions): Containment {
   };
 }
 
-/** A program may receive its own output again, because its tools are often used in sequence. */
-function offeredOutside({ offeredBy }: ToolSpec, untrusted: readonly Origin[]): boolean {
+/** Whoever wrote that text may have had the call made. It must not change or send anything unasked that no draft holds back. */
+function asksAfterOutside(spec: ToolSpec, input: JsonObject, untrusted: readonly Origin[]): boolean {
+  if (!isFromOutside(untrusted) || !actsOutside(spec, input) || spec.offeredBy !== undefined) return false;
+  if (spec.asksTaintedWith === undefined || spec.isInstalled === true) return true;
+  return spec.asksTaintedWith.some((name) => input[name] !== undefined && input[name] !== false);
+}
+
+/**
+ * A tool that only reads may receive its own program's output again, because such tools are often used in sequence. Others may
+ * have written that output, so it must not make the program change anything, or reach an address.
+ */
+function offeredOutside(
+  { offeredBy, isReadOnly }: ToolSpec,
+  untrusted: readonly Origin[],
+  namesAddress: () => boolean,
+): boolean {
+  if (offeredBy === undefined || !isFromOutside(untrusted)) return false;
   const isOwn = ({ kind, name }: Origin) => kind === "mcp" && name === offeredBy;
-  return offeredBy !== undefined && isFromOutside(untrusted.filter((origin) => !isOwn(origin)));
+  return !isReadOnly || isFromOutside(untrusted.filter((origin) => !isOwn(origin))) || namesAddress();
+}
+
+const addressPattern = /[a-z][a-z0-9+.-]*:\/\/[^\s<>"'`|)\]}]+|\bwww\.[^\s<>"'`|)\]}]+/gi;
+const addressKey = /^(?:ur[il]|href|host|hostname|domain|endpoint|webhook|site|website)s?$|ur[il]s?$/i;
+const hostPattern = /^[^\s/@]+\.[^\s/@.]{2,}(?:[/:?#].*)?$/;
+
+/** An address can carry something to whoever it belongs to. */
+function hasNewAddress(input: JsonObject, given: readonly string[]): boolean {
+  const isNew = (address: string) => {
+    const whole = /^[a-z][a-z0-9+.-]*:\/\//i.test(address) ? address : `https://${address}`;
+    return !given.includes(URL.parse(whole)?.href ?? whole);
+  };
+  const search = (value: Json | undefined, key: string): boolean => {
+    if (Array.isArray(value)) return value.some((each) => search(each, key));
+    if (typeof value === "object" && value !== null)
+      return Object.entries(value).some(([inner, each]) => search(each, inner));
+    if (typeof value !== "string") return false;
+    const found = value.match(addressPattern) ?? (addressKey.test(key) && hostPattern.test(value) ? [value] : []);
+    return found.some(isNew);
+  };
+  return search(input, "");
 }
 
 function readableChanges(paths: readonly string[]): string[] {

@@ -2,7 +2,15 @@
 import { setImmediate } from "node:timers/promises";
 import type { GateMatch, Verdict } from "../../ports/gate.ts";
 import type { CallRecord, StepRecord } from "../../ports/turn.ts";
-import { callTags, parsedCall, recordFeedback, refuse, untrustedBefore, verdictFields } from "./call-record.ts";
+import {
+  callTags,
+  givenAddressesIn,
+  parsedCall,
+  recordFeedback,
+  refuse,
+  untrustedBefore,
+  verdictFields,
+} from "./call-record.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> {
@@ -11,6 +19,7 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
   const unjudged = step.calls.filter((record) => record.result === undefined && needsVerdict(record));
   if (unjudged.length === 0) return;
   const specs = deps.toolbox.specs(run.turn.conversationId);
+  const givenAddresses = givenAddressesIn(run.turn);
   const offered = new Set(specs.map((spec) => spec.name));
   for (const record of unjudged) {
     const call = parsedCall(record);
@@ -23,10 +32,10 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
     const spec = specs.find(({ name }) => name === call.name);
     // Decided only once so that a call keeps its view even if the folder grows later.
     record.isUnconfined = await deps.containment.isUnconfined(spec, run.turn.workingFolder);
-    const verdict = stricter(
-      deps.gate.classify(call.name, call.input, callTags(spec, call, untrusted)),
-      deps.containment.reasons(spec, call.input, { isUnconfined: record.isUnconfined, untrusted }),
-    );
+    const byRules = deps.gate.classify(call.name, call.input, callTags(spec, call, untrusted));
+    const { isUnconfined } = record;
+    const state = { isUnconfined, untrusted, givenAddresses, isAsked: byRules.class === "confirm" };
+    const verdict = stricter(byRules, deps.containment.reasons(spec, call.input, state));
     // Let other conversations proceed, because judging many long calls takes time.
     await setImmediate();
     // From here on, exactly this call is shown, hashed, queued and executed.

@@ -6,9 +6,17 @@
 import { abortCauseOf } from "../../lib/abort.ts";
 import { originOfPerson } from "../../ports/origin.ts";
 import { jobIdOf, type ToolJob } from "../../ports/tool.ts";
-import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "../../ports/turn.ts";
+import { type CallRecord, requesterOf, type StepRecord } from "../../ports/turn.ts";
 import { askForApproval } from "./ask-approval.ts";
-import { callSpec, callSummary, parsedCall, recordFeedback, refuse, untrustedBefore } from "./call-record.ts";
+import {
+  callSpec,
+  callSummary,
+  givenAddressesIn,
+  parsedCall,
+  recordFeedback,
+  refuse,
+  untrustedBefore,
+} from "./call-record.ts";
 import { judgeCalls } from "./judge-calls.ts";
 import { park } from "./park.ts";
 import { dropOldImages, dropQueuedImages } from "./result-images.ts";
@@ -18,8 +26,6 @@ import type { TurnRun } from "./turn-store.ts";
 const defaultTimeoutMs = 120_000;
 /** How often people are asked again about a call, because its files have changed. */
 const maxRounds = 2;
-const maxGivenAddresses = 50;
-const maxSearchedCharacters = 20_000;
 
 export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" | "parked"> {
   run.progress.phase(undefined);
@@ -159,14 +165,4 @@ function toolJob(run: TurnRun, step: StepRecord, record: CallRecord): ToolJob {
     isIdempotent: spec?.isIdempotent === true || isContained,
     timeoutMs: spec?.timeoutMs ?? defaultTimeoutMs,
   };
-}
-
-function givenAddressesIn(turn: TurnRecord): string[] {
-  const { id } = requesterOf(turn);
-  const said = turn.messages
-    .filter(({ author }) => author.id === id)
-    .map(({ text }) => text.slice(0, maxSearchedCharacters));
-  const found = said.flatMap((text) => text.match(/https?:\/\/[^\s<>"'`|)\]}]+/gi) ?? []);
-  const addresses = found.map((address) => URL.parse(address.replace(/[.,;:!?]+$/, ""))?.href);
-  return [...new Set(addresses.filter((address) => address !== undefined))].slice(0, maxGivenAddresses);
 }

@@ -27,7 +27,7 @@ const otherFields = [
 ];
 const toolKeys = [
   ...["name", "description", "parameters", "inputSchema", "input_schema", "readOnly", "read_only", "idempotent"],
-  ...["untrusted", "outward", "timeout", "folder", "ask", "doing", "done", "many", "always"],
+  ...["untrusted", "outward", "timeout", "folder", "ask", "doing", "done", "many", "always", "asksTaintedWith"],
 ];
 /** Words of other formats for `parameters`. */
 const otherParameterNames = ["schema", "params", "args", "arguments", "input", "inputs", "input_parameters"];

@@ -2,7 +2,7 @@
 import { isMap, isSeq } from "yaml";
 import { isJsonObject } from "../../lib/json.ts";
 import type { Json, JsonObject } from "../../ports/message.ts";
-import type { FolderUse, ToolSpec } from "../../ports/tool.ts";
+import type { FolderUse, JsonSchema, ToolSpec } from "../../ports/tool.ts";
 import { builtInNames } from "../../ports/tool-offer.ts";
 import { askOf } from "./ask.ts";
 import type { Notes } from "./diagnostics.ts";
@@ -99,10 +99,32 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
     timeoutMs: timeoutOf(written.timeout, name, line, notes),
     folder: folderUse(written.folder, name, line, notes),
     shellParameters: parameters.shellParameters,
+    ...asksTaintedOf(written.asksTaintedWith, parameters.schema, name, line, notes),
     ...(flagOf(written, "always", name, line, notes) ? { isAlwaysDefined: true } : {}),
     ...askOf(written.ask, parameters.schema, name, line, notes),
     ...(phrases === undefined ? {} : { phrases }),
   };
+}
+
+/** If anything is wrong with it, it is left out, so that every call of the tool asks. */
+function asksTaintedOf(
+  written: Json | undefined,
+  { properties }: JsonSchema,
+  name: string,
+  line: number,
+  notes: Notes,
+): Pick<ToolSpec, "asksTaintedWith"> {
+  if (written === undefined) return {};
+  const known = isJsonObject(properties) ? properties : {};
+  const names = Array.isArray(written) ? written.filter((each) => typeof each === "string") : [];
+  if (Array.isArray(written) && names.length === written.length && names.every((each) => Object.hasOwn(known, each)))
+    return { asksTaintedWith: names };
+  notes.warn(
+    line,
+    "tool-tainted",
+    `tool ${name}: asksTaintedWith must be a list of its parameters; ignored, so it asks`,
+  );
+  return {};
 }
 
 /** An unknown value counts as `write` so that the tool works on a draft. */

@@ -15,6 +15,8 @@ export interface ValidTool {
   parameters: JsonSchema;
   timeoutMs: number;
   isTrusted: boolean;
+  isReadOnly?: boolean;
+  isNamed?: boolean;
 }
 
 export interface ValidOffer {
@@ -83,7 +85,7 @@ export function withStandIns(set: SkillSet): SkillSet {
   const tool = { written: name, description: "", parameters: { type: "object" }, timeoutMs: defaultTimeoutMs };
   const skills = set.skills.map((skill): Skill => {
     if (!skill.providesTools) return skill;
-    const spec = toSpec({ ...tool, isTrusted: false }, name, skill.name);
+    const spec = toSpec({ ...tool, isTrusted: false, isNamed: true }, name, skill.name);
     return { ...skill, tools: [...skill.tools, spec], offered: names };
   });
   return { ...set, skills };
@@ -159,18 +161,20 @@ function nameFor(written: string, { names, ever }: Known, isTaken: (name: string
   return name;
 }
 
-/** Assumes that an offered tool can change, read and send anything, whatever its source says. */
-function toSpec({ written, description, parameters, timeoutMs }: ValidTool, name: string, skill: string): ToolSpec {
+/** Assumes that an offered tool can read and send anything, and change it unless the operator trusts it to read only. */
+function toSpec(tool: ValidTool, name: string, skill: string): ToolSpec {
+  const { written, description, parameters, timeoutMs, isTrusted, isReadOnly, isNamed } = tool;
   return {
     name,
     description,
     parameters,
     skill,
-    isReadOnly: false,
+    isReadOnly: isTrusted && isReadOnly === true,
     isIdempotent: false,
     readsUntrusted: true,
     isOutward: true,
     offeredBy: written.split("/", 1)[0] ?? skill,
+    ...(isNamed === true ? { isNamed } : {}),
     timeoutMs,
     folder: "write",
     shellParameters: [],

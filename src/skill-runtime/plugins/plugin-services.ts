@@ -74,7 +74,8 @@ export function createPluginServices(options: PluginServicesOptions) {
     }
     const message = { platform: target.platform, id: messageId, conversationId, attachments };
     const canFetch = attachment.source !== undefined;
-    const wanted = { message, index, workingFolder, payer: payerOf(turn) };
+    // Nobody is asked about it, so it must take nobody's work away.
+    const wanted = { message, index, workingFolder, payer: payerOf(turn), keepsChanged: true };
     const file = canFetch ? await options.files.fetch(wanted, signal) : attachment;
     const { path, problem = "the file can't be fetched" } = file;
     if (path === undefined) throw chatError(turn, "platform.unreadable-file", problem);

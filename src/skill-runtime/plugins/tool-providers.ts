@@ -47,6 +47,9 @@ const keptSchema = z.object({
         parameters: z.record(z.string(), z.unknown()),
         timeoutMs: z.number().positive(),
         isTrusted: z.boolean(),
+        // Absent in offers of earlier versions.
+        isReadOnly: z.boolean().exactOptional(),
+        isNamed: z.boolean().exactOptional(),
       }),
     ),
   ),

@@ -36,7 +36,7 @@ export async function validateTools(source: string, offer: ToolOffer): Promise<P
 
 function fitTool(written: unknown, probe: SchemaProbe): { tool: ValidTool; problem?: string } | string {
   if (typeof written !== "object" || written === null) return "an entry that is not a tool was left out";
-  const { name, description, parameters, timeoutMs, isTrusted } = written as { [key: string]: unknown };
+  const { name, description, parameters, timeoutMs, ...more } = written as { [key: string]: unknown };
   const clean = typeof name === "string" ? cleanLine(name, maxName) : "";
   if (clean === "" || clean !== name) return `a tool with the name ${shown(name)} was left out: the name is not valid`;
   const fit = fitSchema(parameters, probe);
@@ -47,7 +47,9 @@ function fitTool(written: unknown, probe: SchemaProbe): { tool: ValidTool; probl
     description: descriptionOf(description),
     parameters: fit.schema,
     timeoutMs: isTime ? Math.ceil(timeoutMs) : defaultTimeoutMs,
-    isTrusted: isTrusted === true,
+    isTrusted: more.isTrusted === true,
+    isReadOnly: more.isReadOnly === true,
+    isNamed: more.isNamed === true,
   };
   return fit.problem === undefined ? { tool } : { tool, problem: fit.problem };
 }
