@@ -12,6 +12,8 @@ export interface TestServerOptions {
   odd?: unknown[];
   /** Tools of these names besides. */
   more?: string[];
+  /** Tools besides, with their descriptions, that answer so. Only for servers in the test's process. */
+  answers?: Record<string, { description: string; answer(given: { [key: string]: unknown }): string }>;
   /** Does not say that it has tools. */
   isEmpty?: boolean;
   /** A page of the list that leads to itself. */
@@ -50,9 +52,10 @@ export function createTestServer(options: TestServerOptions = {}): Server {
             ...(renamed === 0 ? [] : [`renamed-${renamed}`]),
           ]
         : Array.from({ length: options.count }, (_, index) => `tool-${index + 1}`);
-    return [...named, ...(options.more ?? [])].map((name) => ({
+    const answering = Object.keys(options.answers ?? {});
+    return [...named, ...(options.more ?? []), ...answering].map((name) => ({
       name,
-      description: `What ${name} does`,
+      description: options.answers?.[name]?.description ?? `What ${name} does`,
       inputSchema: { type: "object", properties: { text: { type: "string" } } },
       annotations: { readOnlyHint: true },
     }));
@@ -105,7 +108,7 @@ export function createTestServer(options: TestServerOptions = {}): Server {
         await server.notification({ method: "notifications/tools/list_changed" });
         return text(`it is called renamed-${renamed} now`);
     }
-    return text(`${name} ${JSON.stringify(given)}`);
+    return text(options.answers?.[name]?.answer(given) ?? `${name} ${JSON.stringify(given)}`);
   }
   return server;
 }
