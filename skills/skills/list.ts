@@ -30,10 +30,13 @@ export function listSkills(query: string, skills: PluginSkills, workspace: strin
 
 function lineOf(skill: Skill, workspace: string): string {
   const { name, description, version, tools } = skill;
+  const names = tools.map(({ name: tool, offeredBy, isNameHidden }) =>
+    isNameHidden === true ? `of the program ${name}/${offeredBy}` : tool,
+  );
   const facts = [
     isOfWorkspace(skill, workspace) ? "in the workspace" : "read-only",
     ...(version === null ? [] : [`version ${version}`]),
-    ...(tools.length === 0 ? [] : [`tools ${tools.map((tool) => tool.name).join(", ")}`]),
+    ...(tools.length === 0 ? [] : [`tools ${[...new Set(names)].join(", ")}`]),
   ];
   return `- ${name} — ${description} (${facts.join("; ")})`;
 }

@@ -34,7 +34,7 @@ import type { Deliveries } from "../response/deliveries.ts";
 import { readModel } from "../response/parse.ts";
 import { describeMisfit } from "../response/schema-check.ts";
 import { createSchedules } from "../schedules/schedules.ts";
-import { askTemplateOf, contentOf, gateRules } from "../skill-runtime/library/library.ts";
+import { askTemplateOf, contentOf, gateRules, recordedName } from "../skill-runtime/library/library.ts";
 import { createPluginServices } from "../skill-runtime/plugins/plugin-services.ts";
 import type { Accounts } from "../web/accounts/accounts.ts";
 import { openCompactor, openContext, openHistory } from "./context.ts";
@@ -240,7 +240,12 @@ function openApprovals(
     },
     onSettled: async (card) => (await links.deliveries.open(card.target)).settle(card),
     async remember(feedback) {
-      await links.memory.recordFeedback(feedback);
+      const tool = recordedName(library.current(), feedback.tool);
+      await links.memory.recordFeedback({
+        ...feedback,
+        tool,
+        summary: feedback.summary.replaceAll(feedback.tool, tool),
+      });
       await auditLog.flush();
     },
     checkInput: (conversationId, tool, input) => describeMisfit(toolbox.specs(conversationId), tool, input),

@@ -6,6 +6,8 @@ import type { InboundMessage } from "../ports/message.ts";
 import { fromMemory, type Origin, viaStore } from "../ports/origin.ts";
 import type { ModelMessage, SystemPart } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
+import { toolsOfSkill } from "../ports/tool-offer.ts";
+import { originsOfDescriptions } from "../ports/turn-origins.ts";
 import type { ContextItem } from "./budget.ts";
 import type { Exchange } from "./history.ts";
 import { renderTools } from "./named-tools.ts";
@@ -98,14 +100,20 @@ export function skillPieces(
   const triggered = triggeredSkills(briefs, said, asked);
   const names = new Set(triggered.map(({ brief }) => brief.name));
   const earlier = Map.groupBy(loaded, ({ skill }) => skill);
+  const describing = (tools: readonly ToolSpec[]) => ({
+    text: renderTools(tools),
+    origins: originsOfDescriptions(tools),
+  });
   return [
-    ...[...earlier].flatMap(([skill, tools]) =>
-      names.has(skill) ? [] : [textPiece("skills", `tools of ${skill}`, alwaysScore, renderTools(tools))],
-    ),
+    ...[...earlier].flatMap(([skill, tools]) => {
+      const { text, origins } = describing(tools);
+      return names.has(skill) ? [] : [textPiece("skills", `tools of ${skill}`, alwaysScore, text, origins)];
+    }),
     ...triggered.map(({ brief, score }) => {
-      const tools = renderTools(named.filter(({ skill }) => skill === brief.name));
+      const known = new Set([...toolsOfSkill(brief.name, named), ...(earlier.get(brief.name) ?? [])]);
+      const { text: tools, origins } = describing(named.filter((tool) => known.has(tool)));
       const text = [renderSkillBody(brief, longest), tools].filter((part) => part !== "").join("\n");
-      return textPiece("skills", brief.name, score, text);
+      return textPiece("skills", brief.name, score, text, origins);
     }),
   ];
 }
@@ -159,7 +167,13 @@ function essence(text: string): string {
     .replace(/[^\p{L}\p{N}]+/gu, "");
 }
 
-function textPiece(section: "memory" | "skills", name: string, score: number, text: string): TextPiece {
+function textPiece(
+  section: "memory" | "skills",
+  name: string,
+  score: number,
+  text: string,
+  origins: readonly Origin[] = [],
+): TextPiece {
   return {
     type: "text",
     section,
@@ -168,7 +182,7 @@ function textPiece(section: "memory" | "skills", name: string, score: number, te
     tokens: estimateTokens(text) + 1,
     isMandatory: false,
     text,
-    origins: [],
+    origins,
   };
 }
 

@@ -6,7 +6,14 @@ import { parseJson } from "../lib/json.ts";
 import { describeTool } from "../lib/text/describe-tool.ts";
 import type { ModelMessage, ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
-import { callToolName, loadSkillName, type ToolOffer } from "../ports/tool-offer.ts";
+import {
+  callToolName,
+  loadSkillName,
+  programOf,
+  type ToolOffer,
+  toolsNamed,
+  toolsOfSkill,
+} from "../ports/tool-offer.ts";
 import { attributeText, fence } from "./fence.ts";
 import type { StoredExchange } from "./history.ts";
 
@@ -17,24 +24,37 @@ export function renderToolNotes({ defined, named }: ToolOffer): string {
   if (defined.length === 0) return fence("tools", {}, "No tools in this step: answer in text.");
   if (named.length === 0) return "";
   const lines = [...Map.groupBy(named, ({ skill }) => skill)].map(([skill, own]) => {
-    const names = own.slice(0, maxListedTools).map(({ name }) => name);
-    const more = own.length > maxListedTools ? `, and ${own.length - maxListedTools} more` : "";
-    return `- ${attributeText(skill)}: ${names.join(", ")}${more}`;
+    const known = own.filter((tool) => tool.isNameHidden !== true).map(({ name }) => name);
+    const names = known.slice(0, maxListedTools);
+    const more = known.length > maxListedTools ? [`${known.length - maxListedTools} more`] : [];
+    const others = Map.groupBy(
+      own.filter((tool) => tool.isNameHidden === true),
+      programOf,
+    );
+    const programs = [...others].map(([program = skill, { length }]) => {
+      const [is, other] = [length === 1 ? "tool" : "tools", names.length > 0 ? "other " : ""];
+      return `${length} ${other}${is} of the program ${attributeText(program)}`;
+    });
+    return `- ${attributeText(skill)}: ${[...names, ...more, ...programs].join(", ")}`;
   });
-  const head = `More tools, by skill. Before you use one, load the tool or its skill with ${loadSkillName}, then call it with ${callToolName}:`;
+  const what = named.every(({ offeredBy }) => offeredBy === undefined)
+    ? "the tool or its skill"
+    : "the tool, its skill or its program";
+  const head = `More tools, by skill. Before you use one, load ${what} with ${loadSkillName}, then call it with ${callToolName}:`;
   return fence("tools", {}, [head, ...lines].join("\n"));
 }
 
 /** Returns the named tools that earlier turns of the conversation have called or loaded. */
 export function loadedTools(exchanges: readonly StoredExchange[], named: readonly ToolSpec[]): ToolSpec[] {
   if (named.length === 0) return [];
-  const known = new Set<string>();
+  const names = new Set<string>();
   for (const { name, inputJson } of exchanges.flatMap(({ steps }) => steps.flatMap(({ calls }) => calls))) {
-    known.add(name);
+    names.add(name);
     const loaded = name === loadSkillName ? inputIn(inputJson) : undefined;
-    if (isNamed(loaded)) known.add(loaded.name);
+    if (isNamed(loaded)) names.add(loaded.name.trim());
   }
-  return named.filter(({ name, skill }) => known.has(name) || known.has(skill));
+  const known = new Set([...names].flatMap((name) => [...toolsOfSkill(name, named), ...toolsNamed(name, named)]));
+  return named.filter((tool) => known.has(tool));
 }
 
 export function renderTools(tools: readonly ToolSpec[]): string {

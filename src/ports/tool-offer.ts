@@ -5,6 +5,10 @@
  * them. The defined tools stay the same whatever a turn loads, so that the service's cached beginning of the prompt stays
  * valid: a definition more would void it.
  *
+ * A tool that another program offers is never defined. What the program writes about its tools, their names included, is text from
+ * outside, which must not be in prompts that nobody loaded it into. So the prompt names the program, and `load_skill` describes
+ * its tools with their origin. It names tools whose names the settings have, or that are a few plain words.
+ *
  * `call_tool` exists only between the model and the reader of its answer. Everything else sees the tool that it names.
  */
 import type { ToolSpec } from "./tool.ts";
@@ -51,16 +55,45 @@ const callToolSpec: ToolSpec = {
 };
 
 export function offerOf(tools: readonly ToolSpec[]): ToolOffer {
-  const total = tools.reduce((sum, tool) => sum + bytesOf(tool), 0);
-  if (total <= maxDefinedBytes) return { defined: tools, named: [] };
+  const own = tools.filter(({ offeredBy }) => offeredBy === undefined);
+  const fits = own.reduce((sum, tool) => sum + bytesOf(tool), 0) <= maxDefinedBytes;
+  if (fits && own.length === tools.length) return { defined: tools, named: [] };
   let left = maxDefinedBytes;
   const isDefined = (tool: ToolSpec) => {
+    if (tool.offeredBy !== undefined) return false;
+    if (fits) return true;
     if (tool.isAlwaysDefined !== true || bytesOf(tool) > left) return false;
     left -= bytesOf(tool);
     return true;
   };
   const { defined = [], named = [] } = Object.groupBy(tools, (tool) => (isDefined(tool) ? "defined" : "named"));
   return { defined: [...defined, callToolSpec], named };
+}
+
+/** How prompts and `load_skill` call the program that offers a tool. */
+export function programOf({ skill, offeredBy }: ToolSpec): string | undefined {
+  return offeredBy === undefined ? undefined : `${skill}/${offeredBy}`;
+}
+
+/** The tool as prompts name it that nobody loaded it into. */
+export function nameInPrompts(tool: ToolSpec): string {
+  return tool.isNameHidden === true ? (programOf(tool) ?? tool.skill) : tool.name;
+}
+
+/**
+ * The tools that come with a skill's text. Those of a program are among them if the skill has only one: with the words of several
+ * in a prompt, none could be used after the others.
+ */
+export function toolsOfSkill(name: string, tools: readonly ToolSpec[]): ToolSpec[] {
+  const all = tools.filter(({ skill }) => skill === name);
+  const programs = new Set(all.flatMap((tool) => programOf(tool) ?? []));
+  return all.filter(({ offeredBy }) => offeredBy === undefined || programs.size === 1);
+}
+
+/** What `load_skill` describes under a name that is no skill's: one tool, or those of a program. */
+export function toolsNamed(name: string, tools: readonly ToolSpec[]): ToolSpec[] {
+  const one = tools.find((tool) => tool.name === name);
+  return one === undefined ? tools.filter((tool) => programOf(tool) === name) : [one];
 }
 
 const sizes = new WeakMap<ToolSpec, number>();

@@ -28,14 +28,16 @@ export interface ToolSpec {
    * call asks that can change or send something. Counts only for code that came with Remora.
    */
   asksTaintedWith?: string[];
+  /** It changes what is the requester's alone, so other people's words count like text from outside. */
+  isPersonal?: boolean;
   /** Its code did not come with Remora. */
   isInstalled?: boolean;
   timeoutMs: number;
   folder: FolderUse;
   /** The program or service that offers the tool, as named in the settings. Absent for tools of a SKILL.md. */
   offeredBy?: string;
-  /** Of an offered tool: the settings have its name, so the name is no text from outside. */
-  isNamed?: boolean;
+  /** Of an offered tool: its name could tell a model what to do, so only what loads the tool shows it. */
+  isNameHidden?: boolean;
   shellParameters: string[];
   /** How a card says what a call will do, such as `Post to {channel}: {text}`. */
   ask?: string;

@@ -23,6 +23,12 @@ export function originsOfTool(spec: ToolSpec | undefined, name: string, input: J
   return [originOf("tool", name)];
 }
 
+/** Of names, descriptions and schemas: a program writes those of the tools that it offers. */
+export function originsOfDescriptions(tools: readonly ToolSpec[]): Origin[] {
+  const programs = new Set(tools.flatMap(({ offeredBy }) => offeredBy ?? []));
+  return [...programs].map((program) => originOf("mcp", program));
+}
+
 export function originsOfTurn({ heard, messages, steps }: TurnRecord, specs: readonly ToolSpec[]): Origin[] {
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
   const calls = steps.flatMap((step) => step.calls);
@@ -53,9 +59,9 @@ function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
 
 /** A result without origins is old or interrupted, so the call may have read anything that its tool can read. */
 function originsOfCall({ raw, call, result }: CallRecord, specs: ReadonlyMap<string, ToolSpec>): Origin[] {
-  // The result of a denied call contains the reason in the denier's own words.
-  if (result?.status === "denied") return result.origins ?? [];
-  if (result === undefined || neverRan.includes(result.status)) return [];
+  if (result === undefined) return [];
+  // The reason for a denial is in the denier's own words, and why arguments don't fit in those of whoever describes the tool.
+  if (neverRan.includes(result.status)) return result.origins ?? [];
   return result.origins ?? originsOfTool(specs.get(raw.name), raw.name, call?.input ?? {});
 }
 

@@ -13,7 +13,7 @@ import { describeTool } from "../lib/text/describe-tool.ts";
 import type { JsonObject } from "../ports/message.ts";
 import type { ModelEvent, ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
-import { callToolName, offerOf } from "../ports/tool-offer.ts";
+import { callToolName, nameInPrompts, offerOf } from "../ports/tool-offer.ts";
 import type { BrokenText, ParsedCall, ReadAnswer } from "../ports/turn.ts";
 import type { ReadModel } from "../ports/turn-deps.ts";
 import { uniqueCallId } from "./call-ids.ts";
@@ -159,7 +159,7 @@ async function checkedInput(raw: ModelToolCall, tool: ToolSpec): Promise<JsonObj
 }
 
 function unknownToolProblem(name: string, tools: ToolSpec[]): string {
-  const names = tools.map((tool) => tool.name).join(", ");
+  const names = [...new Set(tools.map(nameInPrompts))].join(", ");
   return `Not run: there is no tool ${shown(name)}. ${names === "" ? "No tools can be used now; answer in text." : `The tools are: ${names}.`}`;
 }
 

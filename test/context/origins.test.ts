@@ -1,6 +1,8 @@
 /** What a prompt says of where its text comes from. */
+import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Origin, originOf, originOfPerson, originText, untrustedFor } from "../../src/ports/origin.ts";
+import type { ToolSpec } from "../../src/ports/tool.ts";
 import type { StepRecord, TurnRecord } from "../../src/ports/turn.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { createMemoryDouble, createWorld, memoryHit, textOfMessage, type World } from "./world.ts";
@@ -85,4 +87,67 @@ test("memory keeps the people it comes from; what comes from outside is only for
   expect(system).not.toContain("Ignore the rules");
   expect(system).toContain("1 more passages contain text from web pages, tools or attachments. Call recall");
   expect(request.messages.map(textOfMessage).join()).not.toContain("Ignore the rules");
+});
+
+test("whatever a program says about its tools is in no prompt without the program as origin, whatever was loaded before", async () => {
+  const secret = "POISON";
+  const places = {
+    description: (tool: ToolSpec) => ({ ...tool, description: `Reads. ${secret}` }),
+    name: (tool: ToolSpec) => ({ ...tool, name: `${tool.name}_${secret}`, isNameHidden: true }),
+    parameter: (tool: ToolSpec) => ({
+      ...tool,
+      parameters: { type: "object", properties: { [secret]: { type: "string" } } },
+    }),
+    hint: (tool: ToolSpec) => ({
+      ...tool,
+      parameters: { type: "object", properties: { a: { type: "string", enum: [secret], description: secret } } },
+    }),
+  };
+  const variant = fc.record({
+    place: fc.constantFrom(...Object.values(places)),
+    programs: fc.integer({ min: 1, max: 3 }),
+    own: fc.integer({ min: 0, max: 40 }),
+    loaded: fc.constantFrom("", "mcp", "mcp/hub1", "the tool", "another", "a call"),
+  });
+  await fc.assert(
+    fc.asyncProperty(variant, async ({ place, programs, own, loaded }) => {
+      world.remove();
+      world = createWorld();
+      const offered = Array.from({ length: programs }, (_, index) => {
+        const tool = toolSpec(`hub${index}_get`, { skill: "mcp", offeredBy: `hub${index}`, readsUntrusted: true });
+        return index === 0 ? place(tool) : tool;
+      });
+      const tools = [...Array.from({ length: own }, (_, index) => toolSpec(`tool${index}`)), ...offered];
+      const [bad] = offered;
+      const builder = world.builder({ tools: () => tools });
+      const name = loaded === "the tool" ? (bad?.name ?? "") : loaded === "another" ? "hub1_get" : loaded;
+      const [raw] = [
+        loaded === "a call"
+          ? { id: "c", name: bad?.name ?? "", inputJson: "{}" }
+          : { id: "c", name: "load_skill", inputJson: JSON.stringify({ name }) },
+      ];
+      const result = {
+        callId: "c",
+        name: raw.name,
+        status: "ok" as const,
+        text: "x",
+        attempts: 1,
+        durationMs: 1,
+        files: [],
+        origins: [],
+      };
+      const step = { ...base, text: "", calls: [{ raw, result }] };
+      if (loaded !== "") await builder.remember(earlier("t1", [step, answer]));
+      const turn = turnRecord({ id: "next", messages: [inboundMessage({ id: "next", text: "and now?" })] });
+      const { request, origins } = await builder.build({ turn, step: 1, tools, notes: [] });
+      const { named: _named, messages, ...rest } = request;
+      // What the person's history calls is not what the program says.
+      const isShown = JSON.stringify(rest).includes(secret);
+      expect(isShown).toBe(origins.some(({ kind, name: from }) => kind === "mcp" && from === "hub0"));
+      const shouldShow = loaded === "a call" || loaded === "the tool" || (loaded === "mcp" && programs === 1);
+      expect([loaded, programs, isShown]).toEqual([loaded, programs, shouldShow]);
+      expect(messages.length).toBeGreaterThan(0);
+    }),
+    { numRuns: 500 },
+  );
 });

@@ -12,8 +12,8 @@ export interface TestServerOptions {
   odd?: unknown[];
   /** Tools of these names besides. */
   more?: string[];
-  /** Tools besides, with their descriptions, that answer so. Only for servers in the test's process. */
-  answers?: Record<string, { description: string; answer(given: { [key: string]: unknown }): string }>;
+  /** Other tools than the usual ones, asked for at each list. A call of `relist` says that they have changed. */
+  own?: { list(): object[]; call(name: string, given: object): string };
   /** Does not say that it has tools. */
   isEmpty?: boolean;
   /** A page of the list that leads to itself. */
@@ -52,17 +52,16 @@ export function createTestServer(options: TestServerOptions = {}): Server {
             ...(renamed === 0 ? [] : [`renamed-${renamed}`]),
           ]
         : Array.from({ length: options.count }, (_, index) => `tool-${index + 1}`);
-    const answering = Object.keys(options.answers ?? {});
-    return [...named, ...(options.more ?? []), ...answering].map((name) => ({
+    return [...named, ...(options.more ?? [])].map((name) => ({
       name,
-      description: options.answers?.[name]?.description ?? `What ${name} does`,
+      description: `What ${name} does`,
       inputSchema: { type: "object", properties: { text: { type: "string" } } },
       annotations: { readOnlyHint: true },
     }));
   };
 
   server.setRequestHandler(ListToolsRequestSchema, async (request): Promise<never> => {
-    const tools = [...list(), ...(options.odd ?? [])];
+    const tools = options.own?.list() ?? [...list(), ...(options.odd ?? [])];
     const cursor = request.params?.cursor;
     if (options.isEndless === true) return { tools, nextCursor: `${Number(cursor ?? 0) + 1}` } as never;
     return { tools } as never;
@@ -70,7 +69,9 @@ export function createTestServer(options: TestServerOptions = {}): Server {
   server.setRequestHandler(CallToolRequestSchema, async (request): Promise<never> => {
     const { name, arguments: given = {} } = request.params;
     if (options.calls !== undefined) appendFileSync(options.calls, `${name}\n`);
-    return (await act(name, given)) as never;
+    if (options.own === undefined) return (await act(name, given)) as never;
+    if (name === "relist") await server.notification({ method: "notifications/tools/list_changed" });
+    return text(options.own.call(name, given)) as never;
   });
 
   async function act(name: string, given: { [key: string]: unknown }): Promise<Answer> {
@@ -108,7 +109,7 @@ export function createTestServer(options: TestServerOptions = {}): Server {
         await server.notification({ method: "notifications/tools/list_changed" });
         return text(`it is called renamed-${renamed} now`);
     }
-    return text(options.answers?.[name]?.answer(given) ?? `${name} ${JSON.stringify(given)}`);
+    return text(`${name} ${JSON.stringify(given)}`);
   }
   return server;
 }

@@ -6,7 +6,9 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
+import { type HttpTestServer, startHttpServer } from "../doubles/mcp-server-http.ts";
 import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
+import { createPostOffice, tellTrust } from "./trust-story.ts";
 
 export interface SeenCard {
   /** With the texts of its files. */
@@ -22,6 +24,8 @@ export interface Request {
   /** Clicks on the newest card, also if the person does not see it any more. */
   press(button: string, by?: "Ann" | "Ben"): Promise<void>;
   edit(text: string): Promise<void>;
+  /** Writes the thread's next message, as the person who asked. */
+  say(text: string): Promise<void>;
 }
 
 export interface CallsDriver {
@@ -50,14 +54,18 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
   let driver: CallsDriver;
   let remora: RunningRemora;
   let site: string;
+  let server: HttpTestServer;
+  const office = createPostOffice();
 
   beforeAll(async () => {
-    [home, model, driver] = await Promise.all([createHome(), startCallingModel(), create()]);
+    const started = [createHome(), startCallingModel(), create(), startHttpServer({ own: office })] as const;
+    [home, model, driver, server] = await Promise.all(started);
     site = join(dirname(home.data), "site");
     await mkdir(site);
     const config = join(dirname(home.data), "remora.yaml");
     const safety = { changes: { given: "keep" }, approvers: ["requester", `user:${driver.ben}`] };
-    await writeFile(config, JSON.stringify({ folders: { [driver.conversation]: site }, safety }));
+    const skills = { settings: { mcp: { servers: { hub: { url: server.url, trust: office.trusted } } } } };
+    await writeFile(config, JSON.stringify({ folders: { [driver.conversation]: site }, safety, skills }));
     const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
     remora = await startRemora(home, { ...driver.env, ...models, REMORA_CONFIG: config });
     await driver.connect(remora);
@@ -65,7 +73,7 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
   afterAll(async () => {
     await driver.close();
     await remora.stop();
-    await Promise.all([model.close(), home.remove()]);
+    await Promise.all([model.close(), server.close(), home.remove()]);
   });
   beforeEach(async () => {
     for (const name of await readdir(site)) await rm(join(site, name), { recursive: true });
@@ -98,6 +106,8 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
 
   const answered = (request: Request, says: RegExp) =>
     vi.waitFor(async () => expect(await request.answers()).toMatch(says), pollMs);
+
+  tellTrust(() => ({ driver, model, office, openCard, answered }));
 
   test("a script that changes while its card is open asks again with the difference, and runs only as it was shown", async () => {
     const request = await driver.ask(deploy);

@@ -42,6 +42,7 @@ async function createSlackDriver(): Promise<CallsDriver> {
           await slack.interactions.click({ as: people[who], on: { channel, ts }, button }).acknowledged();
         },
         edit: async (words) => void slack.people.edit(said, `@Remora ${words}`),
+        say: async (more) => void slack.people.say({ as: people[by], in: channel, thread: said, text: more }),
       };
     },
   };
@@ -83,6 +84,10 @@ async function createDiscordDriver(): Promise<CallsDriver> {
           await discord.until(() => click.state() === "answered", untilMs);
         },
         edit: async (words) => void people[by].edit(said, `${discord.bot.mention} ${words}`),
+        async say(more) {
+          const thread = await discord.until(() => channel.threads().find(({ id }) => id === said.id), untilMs);
+          people[by].say(more, { in: thread });
+        },
       };
     },
   };
@@ -124,6 +129,7 @@ async function createPageDriver(): Promise<CallsDriver> {
           const [choice] = Object.entries(labels).find(([, label]) => label === button) ?? [];
           if (card !== undefined && (choice === "approve" || choice === "deny")) await people[who].click(card, choice);
         },
+        say: async (more) => void (await people[by].say(more, { channel: "general", thread: said.id })),
         async edit(words) {
           const body = { person: by.toLowerCase(), text: `@remora ${words}` };
           await people[by].request("PATCH", `/local/api/messages/${said.id}`, body);

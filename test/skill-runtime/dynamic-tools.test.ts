@@ -27,6 +27,40 @@ describe("tools that a plugin offers while it runs", () => {
     });
   });
 
+  test("are described by load_skill with their program as origin, one program at a time if there are several", async () => {
+    const { offer, run } = await openProviding();
+    await offer("a", { tools: [tool("a/get"), tool("a/list")] }, ["a_get", "a_list"]);
+    const from = (program: string) => [{ kind: "mcp", name: program }];
+    const load = (name: string) => run("load_skill", { name });
+    expect(await load("hub")).toMatchObject({ text: expect.stringContaining("What a/get does"), origins: from("a") });
+    await offer("b", { tools: [tool("b/get")] }, ["a_get", "a_list", "b_get"]);
+    const both = await load("hub");
+    expect([both.text, both.origins]).toEqual([
+      expect.stringMatching(/hub\/a \(2 tools\)\n- hub\/b \(1 tools\)/),
+      undefined,
+    ]);
+    expect(both.text).not.toContain("What ");
+    expect(await load("hub/a")).toMatchObject({
+      text: expect.stringContaining("What a/list does"),
+      origins: from("a"),
+    });
+    expect(await load("b_get")).toMatchObject({ text: expect.stringContaining("What b/get does"), origins: from("b") });
+  });
+
+  test("are named in every prompt if their names are a few plain words or the settings have them", async () => {
+    const { offer, toolbox } = await openProviding();
+    const plain = ["get", "list_pull_requests", "searchIssues"];
+    const telling = ["IMPORTANT_first_react_with_eyes", "do_this_now_please", "call-load-skill", "x1", "a".repeat(13)];
+    const named = "please_use_this_tool_first";
+    const tools = [...[...plain, ...telling].map((name) => tool(`a/${name}`)), tool(`a/${named}`, { isNamed: true })];
+    const names = tools.map(({ name }) => name.replace("/", "_")).sort();
+    await offer("a", { tools }, names);
+    const shown = toolbox.specs("any").filter(({ isNameHidden }) => isNameHidden !== true);
+    expect(shown.map(({ name }) => name).sort()).toEqual(
+      ["load_skill", ...[...plain, named].map((name) => `a_${name}`)].sort(),
+    );
+  });
+
   test("each asks by a rule of its own, but for those that the operator trusts", async () => {
     const { offer, gate } = await openProviding();
     const tools = [tool("hub/add"), tool("hub/look", { isTrusted: true }), tool("hub/drop")];

@@ -1,7 +1,7 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
 import type { RemoraError } from "../../lib/errors.ts";
 import type { BuiltContext } from "../../ports/context.ts";
-import { untrustedFor, withoutRememberedPeople } from "../../ports/origin.ts";
+import { type Origin, untrustedFor, withoutRememberedPeople } from "../../ports/origin.ts";
 import type { ModelEvent, ModelRequest, Usage } from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
 import {
@@ -14,9 +14,10 @@ import {
   requesterOf,
   textOf,
 } from "../../ports/turn.ts";
+import { originsOfDescriptions } from "../../ports/turn-origins.ts";
 import { type AdmittedCall, tokensOf } from "../../ports/usage.ts";
 import { askBeforehand, waitForBudget } from "./ask-budget.ts";
-import { untrustedBefore } from "./call-record.ts";
+import { refuse, untrustedBefore } from "./call-record.ts";
 import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
 
@@ -100,7 +101,7 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const call = { model, usage, addedMs, promptTokens: built.estimatedTokens, answerCharacters };
   const { written, ...counted } = permit.count(call);
   // Some models call a tool although they may not.
-  const calls = mayCall && tools.length > 0 ? callRecords(answer.calls, deps.limits.callsPerStep) : [];
+  const calls = mayCall && tools.length > 0 ? callRecords(answer.calls, deps.limits.callsPerStep, tools) : [];
   const requestedModel = built.request.preferredModel ?? deps.provider.model;
   const seenMessages = turn.messages.length;
   const kept = carry === undefined || calls.length === 0 ? {} : { carry };
@@ -157,17 +158,21 @@ function hasChangedSomething({ turn, deps }: TurnRun): boolean {
 }
 
 /** Gives invalid calls, and calls beyond `maxCalls`, a result that describes the problem. */
-function callRecords(calls: readonly ParsedCall[], maxCalls: number): CallRecord[] {
+function callRecords(calls: readonly ParsedCall[], maxCalls: number, tools: readonly ToolSpec[]): CallRecord[] {
   const tooMany = `Too many tool calls in one step: ${calls.length} calls, and at most ${maxCalls} run. Make the other calls in the next step.`;
   return calls.map((parsed, index) => {
     if (index >= maxCalls) return invalid(parsed.raw, tooMany);
-    return "call" in parsed ? { raw: parsed.raw, call: parsed.call } : invalid(parsed.raw, parsed.problem);
+    if ("call" in parsed) return { raw: parsed.raw, call: parsed.call };
+    // The problem may describe the tool.
+    const origins = originsOfDescriptions(tools.filter(({ name }) => name === parsed.raw.name));
+    return invalid(parsed.raw, parsed.problem, origins);
   });
 }
 
-function invalid(raw: ParsedCall["raw"], text: string): CallRecord {
-  const { id: callId, name } = raw;
-  return { raw, result: { callId, name, status: "invalid", text, attempts: 0, durationMs: 0, files: [] } };
+function invalid(raw: ParsedCall["raw"], text: string, origins: Origin[] = []): CallRecord {
+  const record: CallRecord = { raw };
+  refuse(record, "invalid", text, origins);
+  return record;
 }
 
 interface OfferedTools {

@@ -1,7 +1,8 @@
 /** Helpers for the records of a step's calls. */
 import { messageOf } from "../../lib/errors.ts";
 import { isFromOutside, type Origin, taintTags } from "../../ports/origin.ts";
-import { actsOutside, type ToolCall, type ToolSpec, type ToolStatus } from "../../ports/tool.ts";
+import { networkOf, type ToolCall, type ToolSpec, type ToolStatus } from "../../ports/tool.ts";
+import { nameInPrompts } from "../../ports/tool-offer.ts";
 import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "../../ports/turn.ts";
 import { untrustedIn } from "../../ports/turn-origins.ts";
 import type { TurnRun } from "./turn-store.ts";
@@ -24,7 +25,8 @@ export function untrustedBefore({ turn, deps }: TurnRun, step: StepRecord): Orig
 }
 
 export function callTags(spec: ToolSpec | undefined, { input }: ToolCall, untrusted: readonly Origin[]): string[] {
-  return taintTags(untrusted, actsOutside(spec, input));
+  const isOutward = spec === undefined || spec.isOutward || networkOf(spec, input).length > 0;
+  return taintTags(untrusted, isOutward);
 }
 
 export function refuse(record: CallRecord, status: ToolStatus, text: string, origins: Origin[] = []): void {
@@ -43,13 +45,22 @@ export async function recordFeedback(
   const { turn, deps } = run;
   const { id: turnId, scope } = turn;
   const call = parsedCall(record);
+  const spec = callSpec(run, call.name);
   const id = `${turnId}-${call.id}:${outcome}`;
   // Later prompts show this summary, so it must not repeat what outsiders may have written to the model.
   const summary = isFromOutside(untrustedBefore(run, step))
     ? "(asked for after reading text from outside)"
     : callSummary(call);
   await deps.memory
-    .recordFeedback({ id, turnId, scope, at: Date.now(), tool: call.name, summary, outcome })
+    .recordFeedback({
+      id,
+      turnId,
+      scope,
+      at: Date.now(),
+      tool: spec === undefined ? call.name : nameInPrompts(spec),
+      summary,
+      outcome,
+    })
     .catch((thrown: unknown) => {
       deps.log.warn({ turnId, callId: call.id, error: messageOf(thrown) }, "could not record how a call ended");
     });

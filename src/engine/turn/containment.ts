@@ -83,7 +83,8 @@ export function createContainment(options: ContainmentOptions): Containment {
 
 /** Whoever wrote that text may have had the call made. It must not change or send anything unasked that no draft holds back. */
 function asksAfterOutside(spec: ToolSpec, input: JsonObject, untrusted: readonly Origin[]): boolean {
-  if (!isFromOutside(untrusted) || !actsOutside(spec, input) || spec.offeredBy !== undefined) return false;
+  const isTainted = spec.isPersonal === true ? untrusted.length > 0 : isFromOutside(untrusted);
+  if (!isTainted || !actsOutside(spec, input) || spec.offeredBy !== undefined) return false;
   if (spec.asksTaintedWith === undefined || spec.isInstalled === true) return true;
   return spec.asksTaintedWith.some((name) => input[name] !== undefined && input[name] !== false);
 }

@@ -12,6 +12,7 @@ import type { Events } from "../../ports/events.ts";
 import type { GateRule, GateRules } from "../../ports/gate.ts";
 import type { Skill, SkillDiagnostic, SkillSet } from "../../ports/skill.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
+import { nameInPrompts } from "../../ports/tool-offer.ts";
 import { describeDiagnostic } from "../parse/diagnostics.ts";
 import { offeredToolMark } from "../parse/patterns.ts";
 import { createDynamicTools, type ValidOffer } from "../plugins/dynamic-tools.ts";
@@ -215,6 +216,14 @@ export function contentOf({ skills }: SkillSet, tool: string): string | undefine
 /** The words that a card uses for a call of the tool, if its SKILL.md says any. */
 export function askTemplateOf({ skills }: SkillSet, tool: string): string | undefined {
   return skills.flatMap(({ tools }) => tools).findLast(({ name }) => name === tool)?.ask;
+}
+
+/** A tool's name in records that later prompts repeat. One that a program has chosen itself is replaced by the program's. */
+export function recordedName({ skills }: SkillSet, tool: string): string {
+  const owner = skills.find(({ offered }) => offered?.ever.includes(tool) === true);
+  const spec = owner?.tools.find(({ name }) => name === tool);
+  if (owner === undefined) return tool;
+  return spec === undefined ? owner.name : nameInPrompts(spec);
 }
 
 export function countSkills({ skills, diagnostics }: SkillSet): { loaded: number; withProblems: number } {

@@ -10,7 +10,8 @@ import { describeTool } from "../../lib/text/describe-tool.ts";
 import type { JsonObject } from "../../ports/message.ts";
 import type { Skill } from "../../ports/skill.ts";
 import type { ToolAttempt, ToolSpec } from "../../ports/tool.ts";
-import { loadSkillName, offerOf } from "../../ports/tool-offer.ts";
+import { loadSkillName, offerOf, programOf, toolsNamed, toolsOfSkill } from "../../ports/tool-offer.ts";
+import { originsOfDescriptions } from "../../ports/turn-origins.ts";
 import { maxBodyBytes } from "../parse/parse-skill.ts";
 import { failed, refused } from "../plugins/failure.ts";
 import { byAnyName, toolsInForce } from "./precedence.ts";
@@ -18,11 +19,11 @@ import { byAnyName, toolsInForce } from "./precedence.ts";
 export const loadSkillSpec: ToolSpec = {
   name: loadSkillName,
   description:
-    "Reads the instructions of a skill listed under ## Available skills with its tools, what one tool of <tools> takes, or a bundled file.",
+    "Reads the instructions of a skill listed under ## Available skills with its tools, what one tool or program of <tools> takes, or a bundled file.",
   parameters: {
     type: "object",
     properties: {
-      name: { type: "string", description: "Skill or tool, as listed" },
+      name: { type: "string", description: "Skill, tool or program, as listed" },
       file: { type: "string", description: "Path of a bundled file of the skill" },
     },
     required: ["name"],
@@ -52,25 +53,36 @@ export async function runLoadSkill(input: JsonObject, skills: Skill[]): Promise<
   const inForce = [...toolsInForce(skills).values()].map(({ spec }) => spec);
   const skill = byAnyName(skills).get(wanted);
   if (skill === undefined) {
-    const tool = inForce.find((spec) => spec.name === wanted);
-    if (tool !== undefined) return succeeded(`${describeTool(tool)}\n\nIt belongs to the skill ${tool.skill}.`);
+    const [tool, ...others] = toolsNamed(wanted, inForce);
+    if (tool?.name === wanted)
+      return succeeded(`${describeTool(tool)}\n\nIt belongs to the skill ${tool.skill}.`, [tool]);
+    if (tool !== undefined) return succeeded(`# Program ${wanted}${toolsText([tool, ...others])}`, [tool]);
     return refused(`There is no skill called ${JSON.stringify(name ?? "")}. "## Available skills" lists the names.`);
   }
   if (typeof file === "string" && file !== "") return readBundled(skill, file);
   const { named } = offerOf([loadSkillSpec, ...inForce]);
-  return readInstructions(
-    skill,
-    named.filter((tool) => tool.skill === skill.name),
-  );
+  return readInstructions(skill, toolsOfSkill(skill.name, named), programsText(skill.name, named));
 }
 
-async function readInstructions(skill: Skill, tools: readonly ToolSpec[]): Promise<ToolAttempt> {
+/** Of a skill with several programs, the model loads those that it needs. */
+function programsText(skill: string, named: readonly ToolSpec[]): string {
+  const programs = [
+    ...Map.groupBy(
+      named.filter((tool) => tool.skill === skill),
+      programOf,
+    ),
+  ].flatMap(([program, { length }]) => (program === undefined ? [] : [`- ${program} (${length} tools)`]));
+  if (programs.length < 2) return "";
+  return `\n\n## Its programs\n\nLoad one with ${loadSkillName} to read its tools:\n${programs.join("\n")}`;
+}
+
+async function readInstructions(skill: Skill, tools: readonly ToolSpec[], programs: string): Promise<ToolAttempt> {
   const files = (await listBundled(skill.folder)).filter((file) => skill.plugin === null || !codeFile.test(file));
   const bundled = files.length === 0 ? "" : `\nBundled files (read one with the parameter file): ${files.join(", ")}`;
   const head = `# Skill ${skill.name}\n\nFolder: ${skill.folder}${bundled}`;
   const { text, isCut } = cut(Buffer.from(skill.body.trim()));
   const note = isCut ? "\n\n(Cut here: the instructions are longer than 100 KB. The rest is in SKILL.md.)" : "";
-  return succeeded(`${head}\n\n${text}${note}${toolsText(tools)}`);
+  return succeeded(`${head}\n\n${text}${note}${toolsText(tools)}${programs}`, tools);
 }
 
 function toolsText(tools: readonly ToolSpec[]): string {
@@ -138,6 +150,8 @@ function sorted(entries: { name: string; isFile(): boolean; isDirectory(): boole
     .sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-function succeeded(text: string): ToolAttempt {
-  return { isOk: true, text, files: [], isRetryable: false };
+/** `described`: the tools whose descriptions are in the text. */
+function succeeded(text: string, described: readonly ToolSpec[] = []): ToolAttempt {
+  const origins = originsOfDescriptions(described);
+  return { isOk: true, text, ...(origins.length === 0 ? {} : { origins }), files: [], isRetryable: false };
 }

@@ -27,7 +27,19 @@ const otherFields = [
 ];
 const toolKeys = [
   ...["name", "description", "parameters", "inputSchema", "input_schema", "readOnly", "read_only", "idempotent"],
-  ...["untrusted", "outward", "timeout", "folder", "ask", "doing", "done", "many", "always", "asksTaintedWith"],
+  ...[
+    "untrusted",
+    "outward",
+    "timeout",
+    "folder",
+    "ask",
+    "doing",
+    "done",
+    "many",
+    "always",
+    "asksTaintedWith",
+    "personal",
+  ],
 ];
 /** Words of other formats for `parameters`. */
 const otherParameterNames = ["schema", "params", "args", "arguments", "input", "inputs", "input_parameters"];

@@ -100,6 +100,7 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
     folder: folderUse(written.folder, name, line, notes),
     shellParameters: parameters.shellParameters,
     ...asksTaintedOf(written.asksTaintedWith, parameters.schema, name, line, notes),
+    ...(flagOf(written, "personal", name, line, notes) ? { isPersonal: true } : {}),
     ...(flagOf(written, "always", name, line, notes) ? { isAlwaysDefined: true } : {}),
     ...askOf(written.ask, parameters.schema, name, line, notes),
     ...(phrases === undefined ? {} : { phrases }),
@@ -138,14 +139,14 @@ function folderUse(written: Json | undefined, name: string, line: number, notes:
 /** A value that is not a boolean counts as the safer one. */
 function flagOf(
   written: JsonObject,
-  key: "readOnly" | "idempotent" | "untrusted" | "outward" | "always",
+  key: "readOnly" | "idempotent" | "untrusted" | "outward" | "personal" | "always",
   name: string,
   line: number,
   notes: Notes,
 ): boolean {
   const value = written[key] ?? (key === "readOnly" ? written.read_only : undefined);
   if (value !== undefined && typeof value !== "boolean") {
-    const isCautious = key === "untrusted" || key === "outward";
+    const isCautious = key === "untrusted" || key === "outward" || key === "personal";
     notes.warn(line, "tool-flag", `tool ${name}: ${key} must be true or false; read as ${isCautious}`);
     return isCautious;
   }

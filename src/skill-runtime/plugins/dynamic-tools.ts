@@ -30,6 +30,8 @@ export interface DynamicTools {
   merge(set: SkillSet): SkillSet;
 }
 
+/** Of diagnostics in a program's own words. */
+export const offeredToolsCode = "offered-tools";
 /** Some providers refuse requests with more than 128 tools, and models choose badly among that many. */
 const maxTools = 100;
 /** Names are never freed, so their number is limited. */
@@ -69,7 +71,7 @@ export function createDynamicTools(): DynamicTools {
         const isTaken = (name: string) => ofFiles.has(name) || others.some(({ ever }) => ever.has(name));
         const { merged, problems } = mergeOne(skill, known, [...ofFiles].join(" "), isTaken);
         const notes = createDiagnostics(skill.path);
-        for (const problem of problems) notes.warn(0, "offered-tools", problem);
+        for (const problem of problems) notes.warn(0, offeredToolsCode, problem);
         diagnostics.push(...notes.list);
         return merged;
       });
@@ -85,7 +87,7 @@ export function withStandIns(set: SkillSet): SkillSet {
   const tool = { written: name, description: "", parameters: { type: "object" }, timeoutMs: defaultTimeoutMs };
   const skills = set.skills.map((skill): Skill => {
     if (!skill.providesTools) return skill;
-    const spec = toSpec({ ...tool, isTrusted: false, isNamed: true }, name, skill.name);
+    const spec = toSpec({ ...tool, isTrusted: false }, name, skill.name);
     return { ...skill, tools: [...skill.tools, spec], offered: names };
   });
   return { ...set, skills };
@@ -112,7 +114,8 @@ function mergeOne(skill: Skill, known: Known, ofFiles: string, isTaken: (name: s
       problems.push(`the tool ${tool.written} is called ${name} because another tool is called ${usual}`);
     known.ever.add(name);
     if (!tool.isTrusted) known.asking.add(name);
-    current.push(toSpec(tool, name, skill.name));
+    const isNameHidden = tool.isNamed !== true && !isPlainName(tool.written, ofFiles);
+    current.push(toSpec(tool, name, skill.name, isNameHidden));
     written.push([name, tool.written]);
   }
   const offered: OfferedNames = {
@@ -161,9 +164,22 @@ function nameFor(written: string, { names, ever }: Known, isTaken: (name: string
   return name;
 }
 
+const plain = { words: 3, wordLetters: 12, letters: 24, toolLetters: 6 };
+
+/** A few short words, and no other tool's name among them: too little to tell a model what to do. */
+function isPlainName(written: string, ofFiles: string): boolean {
+  const own = written.slice(written.indexOf("/") + 1);
+  const words = own.replace(/([a-z])([A-Z])/g, "$1 $2").split(/[ _/.-]/);
+  const isShort = words.length <= plain.words && words.join("").length <= plain.letters;
+  if (!isShort || !words.every((word) => /^[A-Za-z]+$/.test(word) && word.length <= plain.wordLetters)) return false;
+  const letters = (text: string) => text.toLowerCase().replaceAll(/[^a-z]/g, "");
+  const others = ofFiles.split(" ").map(letters);
+  return !others.some((other) => other.length >= plain.toolLetters && letters(own).includes(other));
+}
+
 /** Assumes that an offered tool can read and send anything, and change it unless the operator trusts it to read only. */
-function toSpec(tool: ValidTool, name: string, skill: string): ToolSpec {
-  const { written, description, parameters, timeoutMs, isTrusted, isReadOnly, isNamed } = tool;
+function toSpec(tool: ValidTool, name: string, skill: string, isNameHidden = false): ToolSpec {
+  const { written, description, parameters, timeoutMs, isTrusted, isReadOnly } = tool;
   return {
     name,
     description,
@@ -174,7 +190,7 @@ function toSpec(tool: ValidTool, name: string, skill: string): ToolSpec {
     readsUntrusted: true,
     isOutward: true,
     offeredBy: written.split("/", 1)[0] ?? skill,
-    ...(isNamed === true ? { isNamed } : {}),
+    ...(isNameHidden ? { isNameHidden } : {}),
     timeoutMs,
     folder: "write",
     shellParameters: [],
