@@ -21,10 +21,10 @@ export interface CallingModel {
 
 /** For a model that follows every text. */
 export interface Orders {
-  /** The calls that a text asks for, as text; the whole prompt says of whom. */
-  expand(text: string, prompt: string): string;
+  /** The calls that a text asks for, as text. `request`: the turn's message. */
+  expand(text: string, request: string): string;
   /** The arguments of a call as they are sent. */
-  fill(json: string, prompt: string): string;
+  fill(json: string, request: string, prompt: string): string;
 }
 
 const block = z.looseObject({
@@ -83,9 +83,7 @@ function turnIn({ messages }: z.infer<typeof request>): { text: string; after: B
   return { text, after: contents.slice(start + 1).flatMap(({ blocks }) => blocks) };
 }
 
-const callsIn = (said: string) => [
-  ...said.matchAll(/\bcall (\w+) (\{.*?\})(?: (\d+) times)?(?= then call |\s*$)/gm),
-];
+const callsIn = (said: string) => [...said.matchAll(/\bcall (\w+) (\{.*?\})(?: (\d+) times)?(?= then call |\s*$)/gm)];
 
 /** Makes each call that any text asks for once in a turn, one at a time. */
 function createObedience({ expand, fill }: Orders) {
@@ -95,12 +93,12 @@ function createObedience({ expand, fill }: Orders) {
     const results = after.filter(isResult).map(shown);
     const descriptions = body.tools.map(({ description = "" }) => description);
     const made = new Set(after.map(({ id = "" }) => madeAs.get(id)));
-    const wanted = [text, ...results, ...descriptions].flatMap((each) => callsIn(expand(each, prompt)));
+    const wanted = [text, ...results, ...descriptions].flatMap((each) => callsIn(expand(each, text)));
     const next = wanted.find(([, tool = "", json = ""]) => !made.has(`${tool} ${json}`));
     const stream = startStream(response);
     if (next !== undefined) {
       const [, tool = "", json = ""] = next;
-      madeAs.set(stream.call(tool, fill(json, prompt)), `${tool} ${json}`);
+      madeAs.set(stream.call(tool, fill(json, text, prompt)), `${tool} ${json}`);
     } else stream.text(`Finished. The tools said:\n\n${results.join("\n\n")}`);
     stream.end(next === undefined ? "end_turn" : "tool_use");
   };

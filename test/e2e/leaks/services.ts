@@ -29,7 +29,7 @@ export interface Scene {
     who: Who,
     place: PlaceName,
     text: string,
-    more?: { thread?: string; file?: { name: string; content: string }; isMention?: boolean },
+    more?: { thread?: string | undefined; file?: { name: string; content: string }; isMention?: boolean },
   ): string;
   linkTo(id: string): string;
   /** The agent's messages that Ann sees. */
@@ -82,7 +82,7 @@ export async function createSlack(): Promise<Service> {
         },
         linkTo(message) {
           const [channel, ts = ""] = message.split(":");
-          return `${slack.state.url}/archives/${channel}/p${ts.replace(".", "")}`;
+          return `https://${slack.state.team.domain}.slack.com/archives/${channel}/p${ts.replace(".", "")}`;
         },
         seen: () =>
           (Object.keys(places) as PlaceName[]).flatMap((place) =>
@@ -93,7 +93,11 @@ export async function createSlack(): Promise<Service> {
                 ...{ place, id: ts, text: [readable, ...files.map(({ name, content }) => name + content)].join("\n") },
                 ...{ buttons: buttons.map(({ label }) => label), reactions: reactions.map(({ name }) => name) },
                 click(who, button) {
-                  const clicked = slack.interactions.click({ as: people[who], on: { channel: places[place], ts }, button });
+                  const clicked = slack.interactions.click({
+                    as: people[who],
+                    on: { channel: places[place], ts },
+                    button,
+                  });
                   clicked.acknowledged().catch(() => {});
                 },
               })),
@@ -107,13 +111,20 @@ export async function createSlack(): Promise<Service> {
         shownWidely() {
           const calls = slack.calls
             .slice(firstCall)
-            .filter(({ method, args }) => wideIds.has(String(args.channel ?? args.channel_id)) && method !== "chat.postEphemeral")
+            .filter(
+              ({ method, args }) =>
+                wideIds.has(String(args.channel ?? args.channel_id)) && method !== "chat.postEphemeral",
+            )
             .map(({ args }) => JSON.stringify(args));
           const shared = [...slack.state.files.values()]
-            .filter(({ shares, userId }) => userId === workspace.app.id && shares.some(({ channel }) => wideIds.has(channel)))
+            .filter(
+              ({ shares, userId }) => userId === workspace.app.id && shares.some(({ channel }) => wideIds.has(channel)),
+            )
             .map(({ name, title, content }) => [name, title, content.toString()].join("\n"));
           const now = slack.state.messages
-            .filter(({ channel, user, onlyFor }) => wideIds.has(channel) && user === workspace.app.id && onlyFor !== ann.id)
+            .filter(
+              ({ channel, user, onlyFor }) => wideIds.has(channel) && user === workspace.app.id && onlyFor !== ann.id,
+            )
             .map((message) => JSON.stringify(message));
           return [...calls, ...shared, ...now].join("\n");
         },
@@ -137,7 +148,13 @@ export async function createDiscord(): Promise<Service> {
         const channel = guild.addChannel(`${name}-${id}`, { isPrivate: true });
         for (const who of [bot, ...members])
           channel.permit(who, {
-            allow: ["ViewChannel", "ReadMessageHistory", "SendMessages", "CreatePublicThreads", "SendMessagesInThreads"],
+            allow: [
+              "ViewChannel",
+              "ReadMessageHistory",
+              "SendMessages",
+              "CreatePublicThreads",
+              "SendMessagesInThreads",
+            ],
           });
         return channel;
       };
@@ -149,7 +166,10 @@ export async function createDiscord(): Promise<Service> {
         ...{ open, group, town, dm: ann.dm() },
         ...{ other: closed("other", [ann, mallory]), hidden: closed("hidden", [ann, ben]) },
       };
-      const withThreads = (place: PlaceName) => [places[place], ...places[place].threads().filter((each) => each.id !== group.id)];
+      const withThreads = (place: PlaceName) => [
+        places[place],
+        ...places[place].threads().filter((each) => each.id !== group.id),
+      ];
       const wide = () => [...(["open", "other", "group", "town"] as const).flatMap(withThreads), mallory.dm()];
       const textOf = ({ content, embeds, components, files, earlierContents }: SeenMessage) =>
         [
@@ -179,7 +199,8 @@ export async function createDiscord(): Promise<Service> {
                 })),
             ),
           ),
-        reactions: () => JSON.stringify(Object.values(places).flatMap((each) => each.messages().map(({ reactions }) => reactions))),
+        reactions: () =>
+          JSON.stringify(Object.values(places).flatMap((each) => each.messages().map(({ reactions }) => reactions))),
         shownWidely() {
           const channels = wide();
           const ids = channels.map((each) => each.id);
@@ -187,7 +208,12 @@ export async function createDiscord(): Promise<Service> {
             .slice(firstRequest)
             .filter(({ method, path }) => method !== "GET" && ids.some((each) => path.includes(each)))
             .map(({ body }) => JSON.stringify(body) ?? "");
-          const now = channels.flatMap((each) => each.messages().filter(({ author }) => author.id === bot.id).map(textOf));
+          const now = channels.flatMap((each) =>
+            each
+              .messages()
+              .filter(({ author }) => author.id === bot.id)
+              .map(textOf),
+          );
           return [...sent, ...now, ...channels.map(({ name }) => name)].join("\n");
         },
       };

@@ -4,14 +4,40 @@ import type { PlaceName } from "./services.ts";
 export const dimensions = {
   service: ["Slack", "Discord"],
   /** Where the injected text stands. */
-  injected: ["channel", "thread", "web page", "mcp result", "mcp description", "attached file", "channel's memory", "file's name"],
+  injected: [
+    "channel",
+    "thread",
+    "web page",
+    "mcp result",
+    "mcp description",
+    "attached file",
+    "channel's memory",
+    "file's name",
+  ],
   /** What reads words that not everybody in the place may read. */
-  reader: ["chat_history", "chat_search", "chat_search everywhere", "chat_fetch_file", "recall", "mcp read", "read_file", "link"],
+  reader: [
+    "chat_history",
+    "chat_search",
+    "chat_search everywhere",
+    "chat_fetch_file",
+    "recall",
+    "mcp read",
+    "read_file",
+    "link",
+  ],
   /** Where the request is. */
   place: ["open", "thread", "other", "group", "dm"],
   act: [
     ...["nothing", "chat_post", "chat_react", "chat_open_thread", "chat_upload", "schedule_add", "schedule_remove"],
-    ...["remember over a note", "remember shared", "forget_note", "send_email", "web_fetch", "shell_exec", "write a skill"],
+    ...[
+      "remember over a note",
+      "remember shared",
+      "forget_note",
+      "send_email",
+      "web_fetch",
+      "shell_exec",
+      "write a skill",
+    ],
   ],
   trust: ["nothing", "reading", "everything"],
 } as const;
