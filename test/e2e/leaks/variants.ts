@@ -47,7 +47,7 @@ export type Variant = { [D in keyof typeof dimensions]: (typeof dimensions)[D][n
 export const placeOf = ({ place }: Variant): PlaceName => (place === "thread" ? "open" : place);
 
 /** A small generator of numbers that gives the same ones for a seed (mulberry32). */
-export function numbersFrom(seed: number): () => number {
+function numbersFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
