@@ -1,7 +1,8 @@
 /**
  * A model that follows the newest message: `call TOOL {json} then call TOOL {json}` becomes these tool calls, one per step, or
  * with `20 times` that many in one step. The last tool's result is the answer. With `obeys: "everybody"` it also follows what others
- * said before, which it is only told about. Streams Anthropic's protocol in small pieces.
+ * said before, which it is only told about. With `orders` it follows every text, also results and descriptions of tools, and
+ * answers with all that it was shown. Streams Anthropic's protocol in small pieces.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -18,8 +19,20 @@ export interface CallingModel {
   close(): Promise<void>;
 }
 
-const block = z.looseObject({ type: z.string(), text: z.string().optional(), content: z.unknown().optional() });
+/** For a model that follows every text. */
+export interface Orders {
+  /** The calls that a text asks for, as text. `request`: the turn's message. */
+  expand(text: string, request: string): string;
+  /** The arguments of a call as they are sent. */
+  fill(json: string, request: string, prompt: string): string;
+}
+
+const block = z.looseObject({
+  ...{ type: z.string(), text: z.string().optional(), content: z.unknown().optional() },
+  ...{ id: z.string().optional(), name: z.string().optional() },
+});
 const request = z.looseObject({
+  tools: z.array(z.looseObject({ description: z.string().optional() })).default([]),
   messages: z.array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(block)]) })),
 });
 type Block = z.infer<typeof block>;
@@ -33,9 +46,10 @@ export interface PlannedCall {
 /** `otherAnswer` answers a request with text or the calls of one step; undefined: the model answers as above. */
 export async function startCallingModel(
   otherAnswer: (sent: string) => Promise<string | readonly PlannedCall[] | undefined> = async () => undefined,
-  { obeys = "asker" }: { obeys?: "asker" | "everybody" } = {},
+  { obeys = "asker", orders }: { obeys?: "asker" | "everybody"; orders?: Orders } = {},
 ): Promise<CallingModel> {
   const requests: string[] = [];
+  const obey = orders === undefined ? undefined : createObedience(orders);
   const server = createServer(
     requestListener(async (incoming, response) => {
       const sent = await text(incoming);
@@ -48,8 +62,9 @@ export async function startCallingModel(
       const isCheck = sent.includes(modelCheckText);
       if (!isCheck) requests.push(sent);
       const other = isCheck ? undefined : await otherAnswer(sent);
-      if (other === undefined) answer(response, body.data, obeys);
-      else answerWith(response, other);
+      if (other !== undefined) answerWith(response, other);
+      else if (obey !== undefined) obey(response, body.data, sent);
+      else answer(response, body.data, obeys);
     }),
   );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -63,17 +78,44 @@ export async function startCallingModel(
   };
 }
 
-/** The number of results after the turn's message is the number of finished steps. */
-function answer(response: ServerResponse, { messages }: z.infer<typeof request>, obeys: "asker" | "everybody"): void {
+/** The turn's message, and what came after it. */
+function turnIn({ messages }: z.infer<typeof request>): { text: string; after: Block[] } {
   const contents = messages.map(({ role, content }) => ({
     role,
     blocks: typeof content === "string" ? [{ type: "text", text: content }] : content,
   }));
   const start = contents.findLastIndex(({ role, blocks }) => role === "user" && !blocks.some(isResult));
   const text = (contents[start]?.blocks ?? []).map((each) => each.text ?? "").join("\n");
+  return { text, after: contents.slice(start + 1).flatMap(({ blocks }) => blocks) };
+}
+
+const callsIn = (said: string) => [...said.matchAll(/\bcall (\w+) (\{.*?\})(?: (\d+) times)?(?= then call |\s*$)/gm)];
+
+/** Makes each call that any text asks for once in a turn, one at a time. */
+function createObedience({ expand, fill }: Orders) {
+  const madeAs = new Map<string, string>();
+  return (response: ServerResponse, body: z.infer<typeof request>, prompt: string): void => {
+    const { text, after } = turnIn(body);
+    const results = after.filter(isResult).map(shown);
+    const descriptions = body.tools.map(({ description = "" }) => description);
+    const made = new Set(after.map(({ id = "" }) => madeAs.get(id)));
+    const wanted = [text, ...results, ...descriptions].flatMap((each) => callsIn(expand(each, text)));
+    const next = wanted.find(([, tool = "", json = ""]) => !made.has(`${tool} ${json}`));
+    const stream = startStream(response);
+    if (next !== undefined) {
+      const [, tool = "", json = ""] = next;
+      madeAs.set(stream.call(tool, fill(json, text, prompt)), `${tool} ${json}`);
+    } else stream.text(`Finished. The tools said:\n\n${results.join("\n\n")}`);
+    stream.end(next === undefined ? "end_turn" : "tool_use");
+  };
+}
+
+/** The number of results after the turn's message is the number of finished steps. */
+function answer(response: ServerResponse, body: z.infer<typeof request>, obeys: "asker" | "everybody"): void {
+  const { text, after } = turnIn(body);
   const said = obeys === "everybody" ? text : text.replace(/<earlier\b[\s\S]*?<\/earlier>/g, "");
-  const results = contents.slice(start + 1).flatMap(({ blocks }) => blocks.filter(isResult));
-  const steps = [...said.matchAll(/\bcall (\w+) (\{.*?\})(?: (\d+) times)?(?= then call |\s*$)/gm)];
+  const results = after.filter(isResult);
+  const steps = callsIn(said);
   const calls = steps.flatMap(([, tool = "", json = "", times = "1"], step) =>
     Array.from({ length: Number(times) }, () => ({ tool, json, step })),
   );
@@ -135,6 +177,7 @@ function startStream(response: ServerResponse) {
         { type: "tool_use", id, name, input: {} },
         halves.map((partial_json) => ({ type: "input_json_delta", partial_json })),
       );
+      return id;
     },
     end(stop_reason: string) {
       send("message_delta", { delta: { stop_reason, stop_sequence: null }, usage });
