@@ -166,8 +166,8 @@ describe("what failing servers print", () => {
     expectNoSecret(remora.stderr());
     for (const folder of [home.workspace, home.data]) {
       const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+      // A file that is being replaced may be gone by now.
       for (const entry of entries.filter((each) => each.isFile()))
-        // A file that is being replaced may be gone by now.
         expectNoSecret(await readFile(join(entry.parentPath, entry.name), "latin1").catch(() => ""));
     }
   });
