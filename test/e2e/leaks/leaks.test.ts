@@ -23,7 +23,7 @@ const all = generateVariants(seed, count).map((each, index) => ({
 }));
 /** Controls: approved, each act happens; in Ann's direct messages, the words reach her. */
 const controls = dimensions.act
-  .filter((act) => act !== "nothing" && (!isPlain || ["chat_post", "send_email", "schedule_remove"].includes(act)))
+  .filter((act) => ["chat_post", "send_email", "schedule_remove"].includes(act))
   .map((act, index): Variant => {
     const reader =
       dimensions.reader.filter((each) => each !== "link" && each !== "mcp read")[index % 6] ?? "chat_history";
