@@ -20,6 +20,9 @@ const maxIdleConnections = 512;
 /** With those that serve requests, such as event streams. More are refused, so that files can still be opened. */
 const maxConnections = 2_048;
 
+/** Unanswered on one connection. Browsers and proxies wait for each answer; Node would take any number at once. */
+const maxPipelined = 64;
+
 /** Of an answer: a client takes this much in this time, or all there is. */
 const minTakenBytes = 16 * 1024;
 const maxStallMs = 30_000;
@@ -64,6 +67,7 @@ export function createLimitedServer(listener: RequestListener): Server {
   });
   server.on("request", ({ socket }, response) => {
     change(socket, 1);
+    if ((serving.get(socket) ?? 0) > maxPipelined) socket.destroy();
     response.once("close", () => change(socket, -1));
   });
   return server;

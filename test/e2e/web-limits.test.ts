@@ -262,7 +262,7 @@ test("event streams are limited, health checks still answer, and a closed stream
   const pipelined = connect(Number(port), "127.0.0.1");
   const head = `GET /local/api/events?person=you HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: ${bearer.authorization}\r\n\r\n`;
   pipelined.write(head.repeat(120));
-  await new Promise((first) => pipelined.once("data", first));
+  await new Promise((first) => pipelined.once("data", first).once("close", first));
   pipelined.destroy();
   const last = new AbortController();
   await expect.poll(() => open(last), { timeout: 10_000 }).toBe(200);

@@ -183,6 +183,21 @@ describe("connections", () => {
     expect(addressBlock(address)).toBe(network);
   });
 
+  test("a connection that asks for hundreds of answers at once, and reads none, ends", async () => {
+    const ask = (count: number) => {
+      const socket = connect(port, "127.0.0.1").on("error", () => {});
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      socket.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`.repeat(count));
+      return { socket, closed };
+    };
+    await ask(300).closed;
+    const few = ask(20);
+    let text = "";
+    few.socket.on("data", (data) => (text += data));
+    await expect.poll(() => text.match(/200 OK/g)?.length).toBe(20);
+    few.socket.destroy();
+  });
+
   test("of 600 that say nothing, the oldest are closed, and a request and one under way are answered", async () => {
     let open = (): void => {};
     server.app.get("/long", async (context) => {
