@@ -27,6 +27,8 @@ export interface AskDirectlyOptions {
 }
 
 const maxShownWords = 200;
+/** What a schedule puts before the person's own words. */
+const scheduleHead = /^\[[^\]\n]* UTC[^\]\n]*\]\n/;
 const closed = "Not read: not everybody in this conversation can read that.";
 
 export function createAskDirectly({ ledger, access, log, ...options }: AskDirectlyOptions): AskDirectly {
@@ -53,7 +55,7 @@ export function createAskDirectly({ ledger, access, log, ...options }: AskDirect
     const { platform, conversationId, id: messageId } = message;
     const turnId = copyTurnId(turn.id, message.author.id);
     const reply = await options.openReply({ platform, conversationId, turnId, messageId });
-    const words = shortened(turn.messages.map(({ text }) => text).join(" "));
+    const words = shortened(turn.messages.map(({ text }) => text.replace(scheduleHead, "")).join(" "));
     const line = `You asked in ${place}: “${words}” Not everybody there can read ${source}, so I answer here.`;
     await reply.note({ key: "direct", line: [line] });
   }

@@ -67,10 +67,13 @@ async function callFacts(run: TurnRun, call: ToolCall): Promise<string[]> {
   return await deps.containment.facts(callSpec(run, call.name), call.input, turn.conversationId);
 }
 
+/** Places that not everybody can read come first, each once: they matter most to the person who decides. */
 function readBefore(untrusted: readonly Origin[]): string[] {
   if (untrusted.length === 0) return [];
-  const named = untrusted.slice(0, maxNamedOrigins).map(originText).join(", ");
-  const more = untrusted.length > maxNamedOrigins ? ` and ${untrusted.length - maxNamedOrigins} more` : "";
+  const { place = [], other = [] } = Object.groupBy(untrusted, ({ kind }) => (kind === "place" ? "place" : "other"));
+  const all = [...new Map(place.map((origin) => [origin.name, origin])).values(), ...other];
+  const named = all.slice(0, maxNamedOrigins).map(originText).join(", ");
+  const more = all.length > maxNamedOrigins ? ` and ${all.length - maxNamedOrigins} more` : "";
   return [`Read before: ${named}${more}`];
 }
 
