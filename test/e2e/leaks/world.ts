@@ -51,7 +51,7 @@ interface Run {
   mail: string;
 }
 
-const patienceMs = 30_000;
+const patienceMs = 120_000;
 const betweenLooksMs = 40;
 const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
 const word = () => `zq${randomUUID().replaceAll("-", "").slice(0, 10)}`;
