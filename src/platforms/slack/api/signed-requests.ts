@@ -14,7 +14,7 @@ import { signatureLifetimeMs } from "../limits.ts";
 export interface SignedRequests {
   /** Only after `run`, the request may be run, and `done` or `failed` must follow. After `busy`, it may come again. */
   begin(hash: string): Promise<"run" | "done" | "busy">;
-  /** Call it before anything that must not happen twice. Rejects if it can't be stored. */
+  /** Call it before anything that must not happen twice. Rejects if it can't be stored, or another process has taken over. */
   done(hash: string): Promise<void>;
   failed(hash: string): Promise<void>;
 }
@@ -60,7 +60,11 @@ export function createSignedRequests({ ledger, isShared }: SignedRequestsOptions
       return "run";
     },
     async done(hash) {
-      await ledger.transition(kind, hash, ["taken"], "done");
+      const own = await ledger.transition(kind, hash, ["taken", "done"], "done", (body) =>
+        body.process === self ? body : undefined,
+      );
+      // This process has stalled for longer than others wait, and one of them runs the request.
+      if (own === undefined) throw new Error("another process has taken over this request");
     },
     async failed(hash) {
       await ledger.transition(kind, hash, ["taken"], "taken", (body) =>
