@@ -179,7 +179,7 @@ describe("what can't be shown whole", () => {
     expect((await desk.press(approvalId, "approve")).accepted).toBe(true);
   });
 
-  test("what can't be shown whole is not covered by a permission that was given before", async () => {
+  test("changes that can't be shown whole are not covered by a permission that was given before", async () => {
     const desk = openDesk();
     const first = await desk.ask("t1", { grant });
     await desk.press(first.approvalId, "allow");

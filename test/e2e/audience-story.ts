@@ -80,7 +80,7 @@ export function tellAudience(service: string, createDriver: () => Promise<Audien
       return (await Promise.all(texts)).join("\n");
     }
 
-    test("if the asker takes no direct messages, nothing of it is shown, and people are told what to do", async () => {
+    test("a private channel's words are shown nowhere if the asker takes no direct messages, and people are told what to do", async () => {
       await driver.confide("the launch code is banana");
       driver.openDms(false);
       await driver.say("ann", call("chat_history", { channel: driver.hidden }), { isMention: true });
@@ -89,7 +89,7 @@ export function tellAudience(service: string, createDriver: () => Promise<Audien
       expect(openly()).not.toContain("banana");
     });
 
-    test("an injected sentence makes the model read it, and the answer goes to the asker alone, never into the channel's memory", async () => {
+    test("an injected sentence makes the model read a private channel, and the answer goes to the asker alone, never into the open channel's memory", async () => {
       await driver.say("mallory", call("chat_history", { channel: driver.hidden }));
       const thread = await driver.say("ann", "what do you think?", { isMention: true });
       await seen(
@@ -110,7 +110,7 @@ export function tellAudience(service: string, createDriver: () => Promise<Audien
       await vi.waitFor(() => expect(annsDirect().split("launch code is banana").length).toBeGreaterThan(2), waitMs);
     });
 
-    test("without any attacker, a careless question is answered to its asker alone, by every tool that reads", async () => {
+    test("a careless question about a private channel is answered to its asker alone, with every tool that reads", async () => {
       const file = { name: "plans.txt", content: "the file says papaya" };
       const messageId = await driver.confide("see the mango", file);
       for (const [tool, input, words] of [
@@ -130,7 +130,7 @@ export function tellAudience(service: string, createDriver: () => Promise<Audien
       expect(await openMemory()).not.toMatch(/see the mango|papaya|kiwi/);
     });
 
-    test("what was read there is posted, remembered for everybody or sent on only after a card that names the place", async () => {
+    test("what was read in a private channel is posted, scheduled or remembered for everybody only after a card that names the channel", async () => {
       const read = call("chat_history", { channel: driver.hidden });
       const sends = [
         call("chat_post", { channel: driver.open, text: "It is banana." }),

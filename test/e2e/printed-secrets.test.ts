@@ -146,7 +146,7 @@ describe("what failing servers print", () => {
     expect(owner).toContain("redacted");
   });
 
-  test("is on the dashboard's page of skills without secrets", async () => {
+  test("what a failing server prints is on the dashboard's page of skills, without secrets", async () => {
     const text = await (await ann.request("GET", "/dashboard/data/skills")).text();
     expectNoSecret(text);
     expect(text).toContain("the database is not there");
@@ -161,7 +161,7 @@ describe("what failing servers print", () => {
     expectNoSecret(model.requests.join("\n"));
   });
 
-  test("stands without secrets in the log, and in every file", async () => {
+  test("what a failing server prints stands without secrets in the log, and in every file", async () => {
     await expect.poll(() => remora.stderr()).toContain("the database is not there");
     expectNoSecret(remora.stderr());
     for (const folder of [home.workspace, home.data]) {

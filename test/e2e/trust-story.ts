@@ -80,7 +80,7 @@ export function tellTrust(world: () => TrustWorld): void {
     await request.press("Deny");
   }
 
-  test("what a program says about its tools has no effect unasked, in this turn and later, and ends no task", async () => {
+  test("what a tool server says about its tools causes no effect unasked, in this turn and later, and ends nobody's task", async () => {
     const { driver, answered } = world();
     const noted = await driver.ask(call("remember", { title: "Plan", text: "Mine." }));
     await answered(noted, /Saved/);

@@ -56,7 +56,7 @@ test("none of the harmless commands asks because of what was read", () => {
   expect(extra(commands, [ben])).toEqual([]);
 });
 
-test("of the calls that the shipped skills call safe, only those ask that change or send something", () => {
+test("after outside text, calls of shipped skills ask only if they change or send something", () => {
   const calls = set.skills.flatMap(({ gateTests }) =>
     gateTests.filter(({ want }) => want === "safe").map(({ tool, args }) => ({ tool, args })),
   );
