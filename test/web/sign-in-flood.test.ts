@@ -171,6 +171,14 @@ test("a full queue lets a request from a quiet network in, and turns one of the 
   expect((await Promise.all(crowd)).every((place) => place === undefined)).toBe(true);
 });
 
+test("a newcomer begins at once while no check runs, however many wait longer for a pause of theirs", async () => {
+  const queue = createFairQueue({ atOnce: 1, loadOf: () => 0 });
+  for (let index = 0; index < 300; index++)
+    void queue.enter({ networks: networksOf(places["the /64s of a /48"](index)), pauseMs: () => 60_000 }, never);
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await queue.enter({ networks: networksOf("203.0.113.9") }, never)).toBeDefined();
+});
+
 test.each([
   ["203.0.113.9", ["203.0.0.0/16", "203.0.113.0/24", "203.0.113.9"]],
   ["::ffff:203.0.113.9", ["203.0.0.0/16", "203.0.113.0/24", "203.0.113.9"]],

@@ -75,6 +75,13 @@ export function createFairQueue({ atOnce, loadOf }: FairQueueOptions): FairQueue
     request.begin(place);
   }
 
+  /** Who comes back soon has the same place. */
+  function giveUp(request: Waiting | undefined): void {
+    if (request === undefined) return;
+    remembered.set(keyOf(request), { since: request.since, at: performance.now() });
+    leave(request, undefined);
+  }
+
   function serve(): void {
     clearTimeout(timer);
     while (running < atOnce && waiting.size > 0) {
@@ -99,15 +106,12 @@ export function createFairQueue({ atOnce, loadOf }: FairQueueOptions): FairQueue
     enter(given, signal) {
       const { promise, resolve } = Promise.withResolvers<(() => void) | undefined>();
       if (signal.aborted) return Promise.resolve(undefined);
-      const key = given.networks.at(-1) ?? "";
+      const key = keyOf(given);
       const at = performance.now();
       const before = remembered.get(key);
       const since = before !== undefined && at - before.at < rememberMs ? before.since : at;
       const stop = () => leave(request, undefined);
-      const patience = setTimeout(() => {
-        remembered.set(key, { since, at: performance.now() });
-        stop();
-      }, maxWaitMs);
+      const patience = setTimeout(() => giveUp(request), maxWaitMs);
       const request: Waiting = {
         ...{ ...given, since },
         begin(place) {
@@ -120,14 +124,16 @@ export function createFairQueue({ atOnce, loadOf }: FairQueueOptions): FairQueue
       signal.addEventListener("abort", stop, { once: true });
       waiting.add(request);
       count(given.networks, 1);
-      if (waiting.size > maxWaiting) {
-        const last = inTurn(waiting).at(-1);
-        if (last !== undefined) leave(last, undefined);
-      }
+      // First, because the others may be waiting for something else than a place.
       serve();
+      if (waiting.size > maxWaiting) giveUp(inTurn(waiting).at(-1));
       return promise;
     },
   };
+}
+
+function keyOf({ networks }: Pick<WaitingRequest, "networks">): string {
+  return networks.at(-1) ?? "";
 }
 
 function once(work: () => void): () => void {
