@@ -34,6 +34,8 @@ export interface Channel {
   isReadOnly: boolean;
   /** Shared with another organisation. */
   isShared: boolean;
+  /** With other workspaces of the same organization. */
+  isOrgShared: boolean;
   created: number;
 }
 

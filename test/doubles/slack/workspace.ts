@@ -20,6 +20,7 @@ export interface ChannelOptions {
   isArchived?: boolean;
   isReadOnly?: boolean;
   isShared?: boolean;
+  isOrgShared?: boolean;
 }
 
 export interface Workspace {
@@ -70,6 +71,7 @@ export function createWorkspace(state: SlackState, appName: string): Workspace {
       isArchived: false,
       isReadOnly: false,
       isShared: false,
+      isOrgShared: false,
       created: Math.floor(state.clock.now() / 1000),
       ...more,
     };
@@ -93,6 +95,7 @@ export function createWorkspace(state: SlackState, appName: string): Workspace {
           isArchived: options.isArchived ?? false,
           isReadOnly: options.isReadOnly ?? false,
           isShared: options.isShared ?? false,
+          isOrgShared: options.isOrgShared ?? false,
         },
       );
     },

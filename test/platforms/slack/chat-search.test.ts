@@ -87,6 +87,7 @@ test("who reads an answer decides which channels may be read for it: outsiders o
     general: slack.general,
     private: add("private", { isPrivate: true }),
     partners: add("partners", { isShared: true }),
+    organization: add("organization", { isOrgShared: true }),
     direct: slack.workspace.direct(slack.ann),
     group: slack.workspace.direct(slack.ann, slack.ben),
   };

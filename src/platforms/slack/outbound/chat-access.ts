@@ -27,7 +27,9 @@ const infoSchema = z.object({
     is_im: z.boolean().optional(),
     is_mpim: z.boolean().optional(),
     is_private: z.boolean().optional(),
+    is_shared: z.boolean().optional(),
     is_ext_shared: z.boolean().optional(),
+    is_org_shared: z.boolean().optional(),
     is_pending_ext_shared: z.boolean().optional(),
   }),
 });
@@ -99,9 +101,8 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
     const own = parseConversationId(conversationId)?.channel;
     const isAlone = own !== undefined && isDirect(own);
     const info = own === undefined || isAlone ? undefined : await infoOf(own);
-    // People of other workspaces in a shared channel see none of this workspace's other channels.
-    const hasOthers =
-      !isAlone && (info === undefined || info.is_ext_shared === true || info.is_pending_ext_shared === true);
+    // People of other workspaces in a shared channel, also of the same organization, see none of this workspace's other channels.
+    const hasOthers = !isAlone && (info === undefined || isSharedInAnyWay(info));
     return (channel, isPrivate) => ({
       isOpenHere: isAlone || channel === own || (!isPrivate && !hasOthers),
       isRestricted: isPrivate && channel !== own,
@@ -161,6 +162,10 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
       ];
     },
   };
+}
+
+function isSharedInAnyWay(info: ChannelInfo): boolean {
+  return [info.is_shared, info.is_ext_shared, info.is_org_shared, info.is_pending_ext_shared].includes(true);
 }
 
 function noAccess(what: string, why: string) {
