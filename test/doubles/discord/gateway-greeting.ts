@@ -5,6 +5,7 @@ import type { GatewaySettings } from "./gateway.ts";
 import { applicationFlags, guildCreatePayload } from "./guild-payloads.ts";
 import { userOf } from "./lookups.ts";
 import { memberPayload, userPayload } from "./payloads.ts";
+import type { DiscordCode } from "./rules.ts";
 import { type Session, type Sessions, shardOf } from "./sessions.ts";
 import type { Portal, World } from "./world.ts";
 
@@ -21,7 +22,7 @@ const knownIntents = Object.values(GatewayIntentBits)
 /** Shard and intents of an identify, or its close code. */
 export type Identify =
   | { isAllowed: true; shard: [number, number]; intents: number }
-  | { isAllowed: false; shard: [number, number]; intents: number; code: number; reason: string };
+  | { isAllowed: false; shard: [number, number]; intents: number; code: DiscordCode; reason: string };
 
 export function readIdentify(world: World, settings: GatewaySettings, d: Fields): Identify {
   const intents = Number(d.intents);
@@ -42,7 +43,7 @@ function problemOf(
   d: Fields,
   [id, count]: [number, number],
   intents: number,
-): [code: number, reason: string] | undefined {
+): [code: DiscordCode, reason: string] | undefined {
   const { portal, token } = world.application;
   if (!isFields(d.properties)) return [4002, "Error while decoding payload."];
   if (d.token !== token) return [4004, "Authentication failed."];

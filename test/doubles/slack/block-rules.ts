@@ -16,7 +16,9 @@ export type Surface = "message" | "modal" | "home";
 /** Throws `invalid_blocks` (of views: `invalid_arguments`), or `msg_blocks_too_long` for what is too long only together. */
 export function checkBlocks(value: unknown, surface: Surface = "message"): JsonObject[] {
   const [place, limit, error] =
-    surface === "message" ? ["/blocks", 50, "invalid_blocks"] : ["/view/blocks", 100, "invalid_arguments"];
+    surface === "message"
+      ? (["/blocks", 50, "invalid_blocks"] as const)
+      : (["/view/blocks", 100, "invalid_arguments"] as const);
   if (!Array.isArray(value)) {
     throw invalid(surface === "message" ? "invalid_blocks_format" : error, `must be an array [json-pointer:${place}]`);
   }

@@ -1,6 +1,7 @@
 /** chat.postMessage, postEphemeral, update, delete, getPermalink. */
 import type { Call, Method } from "./api-call.ts";
 import { channelFor, checkHasContent, checkMayPost, type Posting, readContent, threadFor } from "./posting.ts";
+import type { SlackError } from "./rules.ts";
 import { messageJson } from "./shapes.ts";
 import type { Channel, SlackState, StoredMessage } from "./state.ts";
 import { escapeText, type JsonObject, SlackRefusal, unescapeText } from "./wire.ts";
@@ -82,7 +83,7 @@ function storedBytes(text: string): number {
   return Buffer.byteLength(escapeText(unescapeText(text)));
 }
 
-function ownMessage(state: SlackState, channel: Channel, ts: string, foreign: string): StoredMessage {
+function ownMessage(state: SlackState, channel: Channel, ts: string, foreign: SlackError): StoredMessage {
   const message = state.message(channel.id, ts);
   if (message === undefined) throw new SlackRefusal("message_not_found");
   if (message.user !== state.app.botUserId) throw new SlackRefusal(foreign);

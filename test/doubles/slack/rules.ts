@@ -1,7 +1,9 @@
 /** What the double enforces, by the error that Slack answers with, or by a name of ours in kebab-case. */
 import type { Rule } from "../rules.ts";
+import { slackRefusals } from "./refusals.ts";
 
 export const slackRules = {
+  ...slackRefusals,
   "dm-is-a-thread": {
     says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
     page: "https://docs.slack.dev/ai/developing-agents",
@@ -13,3 +15,6 @@ export const slackRules = {
     read: "2026-11-27",
   },
 } as const satisfies Record<string, Rule>;
+
+/** What the double may refuse with. An error without a rule does not compile: add its rule. */
+export type SlackError = Exclude<keyof typeof slackRules, `${string}-${string}`>;

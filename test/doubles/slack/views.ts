@@ -120,7 +120,7 @@ export function createViews(state: SlackState): Views {
         view.state = "closed";
         break;
       default:
-        throw new SlackRefusal("unknown response_action");
+        view.failure = "unknown response_action";
     }
   }
 
