@@ -6,11 +6,9 @@ import { randomBytes } from "node:crypto";
 import type { Delivery } from "./delivery.ts";
 import { checkHasContent, type Posting, readContent } from "./posting.ts";
 import type { Page } from "./server.ts";
+import { most } from "./sizes.ts";
 import type { SlackState } from "./state.ts";
 import { createArguments, isObject, type JsonObject, SlackRefusal } from "./wire.ts";
-
-const lifeMs = 30 * 60_000;
-const uses = 5;
 
 interface Place {
   channel: string;
@@ -69,7 +67,7 @@ export function createResponseUrls(state: SlackState, posting: Posting): Respons
     log,
     open(place) {
       const path = `/response/${state.team.id}/${randomBytes(9).toString("hex")}`;
-      known.set(path, { place, until: state.clock.now() + lifeMs, left: uses });
+      known.set(path, { place, until: state.clock.now() + most("response-url-ms"), left: most("response-url-uses") });
       return `${state.url}${path}`;
     },
     respond(path, body) {

@@ -1,9 +1,11 @@
 /** What the double enforces, by the error that Slack answers with, or by a name of ours in kebab-case. */
 import type { Rule } from "../rules.ts";
 import { slackRefusals } from "./refusals.ts";
+import { slackSizes } from "./sizes.ts";
 
 export const slackRules = {
   ...slackRefusals,
+  ...slackSizes,
   "dm-is-a-thread": {
     says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
     page: "https://docs.slack.dev/ai/developing-agents",
