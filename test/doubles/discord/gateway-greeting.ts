@@ -1,4 +1,7 @@
-/** What a session is sent when it begins, and whether one may begin at all. */
+/**
+ * What a session is sent when it begins, and whether one may begin at all.
+ * Rule: intents-are-granted
+ */
 import { GatewayIntentBits } from "discord.js";
 import { type Fields, isFields } from "./fields.ts";
 import type { GatewaySettings } from "./gateway.ts";

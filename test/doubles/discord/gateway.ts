@@ -3,6 +3,7 @@
  *
  * A session outlives its connection: after a broken connection, or a close with any code but 1000 and 1001, the client can
  * resume it and gets missed events. Only REST has what happens without a session.
+ * Rules: gateway-commands, sessions-resume
  */
 import type { IncomingMessage, Server } from "node:http";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";

@@ -1,4 +1,7 @@
-/** Checks a modal: its title, its ids, and one to five text inputs or menus, in rows or under labels. Menus stand under labels alone. */
+/**
+ * Checks a modal: its title, its ids, and one to five text inputs or menus, in rows or under labels. Menus stand under labels alone.
+ * Rule: modal-sizes
+ */
 import type { APIModalInteractionResponseCallbackData } from "discord.js";
 import { createForm, type FieldPath, type Form } from "./api-error.ts";
 import { readOptions } from "./component-form.ts";

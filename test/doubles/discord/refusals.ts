@@ -82,7 +82,7 @@ export const discordRefusals = {
   BUTTON_COMPONENT_LABEL_OR_EMOJI_REQUIRED: rule(components, "A button has a label or an emoji."),
   COMPONENT_CUSTOM_ID_DUPLICATED: rule(components, "A custom id stands once in a message or modal."),
   COMPONENT_DISPLAYABLE_TEXT_SIZE_EXCEEDED: rule(
-    "https://github.com/discord/discord-api-docs/issues/7608",
+    "https://github.com/discord/discord-api-docs/pull/8562",
     "All text displays of a message have 4,000 characters together at most.",
   ),
   COMPONENT_LAYOUT_WIDTH_EXCEEDED: rule(components, "A row has five buttons or one menu at most."),

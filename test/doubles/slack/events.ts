@@ -1,6 +1,7 @@
 /**
  * Events to the app: the outer envelope of the Events API, sent only when the app subscribes to the event, has its scope,
  * and is where it happens.
+ * Rule: events-need-their-scope
  */
 import type { Token } from "./api-call.ts";
 import type { Courier, Delivery } from "./delivery.ts";

@@ -1,6 +1,7 @@
 /**
  * Files: an upload in three steps (URL, POST, completion), files.info, and downloads, which answer with a login page
  * instead of an error when the bearer token is missing or may not read files.
+ * Rules: downloads-need-the-token, uploads-take-three-steps
  */
 import type { IncomingMessage } from "node:http";
 import type { Method, Token } from "./api-call.ts";

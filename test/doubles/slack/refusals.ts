@@ -9,7 +9,7 @@ export const slackRefusals = {
   already_reacted: rule(method("reactions.add"), "One app reacts with an emoji once."),
   bot_not_found: rule(method("bots.info"), "A bot that does not exist has no profile."),
   cannot_dm_bot: rule(
-    "https://github.com/errbotio/errbot-backend-slackv3",
+    "https://github.com/errbotio/err-backend-slackv3",
     "A bot can't open a DM with another bot; clients handle this error, no page of Slack names it.",
   ),
   cant_delete_message: rule(method("chat.delete"), "An app deletes its own messages only."),

@@ -1,6 +1,7 @@
 /**
  * Response URLs of clicks and commands: five posts within 30 minutes, without a token; to the person alone unless
  * `response_type: in_channel`, or in place of the message that was clicked.
+ * Rule: response-urls-need-no-token
  */
 import { randomBytes } from "node:crypto";
 import type { Delivery } from "./delivery.ts";

@@ -1,11 +1,74 @@
 /** What the double enforces, by the error that Slack answers with, or by a name of ours in kebab-case. */
-import type { Rule } from "../rules.ts";
+import { type Rule, read } from "../rules.ts";
 import { slackRefusals } from "./refusals.ts";
 import { slackSizes } from "./sizes.ts";
+
+const rule = read("2026-11-28");
 
 export const slackRules = {
   ...slackRefusals,
   ...slackSizes,
+  "distributed-apps-read-less": rule(
+    "https://docs.slack.dev/changelog/2025/05/29/rate-limit-changes-for-non-marketplace-apps",
+    "Apps that are sold outside of the Marketplace read 15 messages of a history or thread at once, and once a minute.",
+  ),
+  "downloads-need-the-token": rule(
+    "https://docs.slack.dev/reference/objects/file-object",
+    "A file is downloaded with the app's token; without it a login page comes.",
+  ),
+  "events-are-tried-again": rule(
+    "https://docs.slack.dev/apis/events-api",
+    "An event without an acknowledgement within three seconds is sent again: at once, after one minute and after five.",
+  ),
+  "events-need-their-scope": rule(
+    "https://docs.slack.dev/apis/events-api",
+    "An app gets the events to which it subscribes, has the scope, and is where they happen.",
+  ),
+  "markup-notifies-in-code": rule(
+    "https://github.com/PostHog/posthog/pull/95054",
+    "Mentions and links form wherever their markup stands, in code too, and only `&lt;` keeps them from it.",
+  ),
+  "method-scopes": rule("https://docs.slack.dev/reference/methods", "Each method needs the scope on its page."),
+  "method-tiers": rule(
+    "https://docs.slack.dev/apis/web-api/rate-limits",
+    "A method may be called as often as its tier says: 1, 20, 50 or 100 times a minute; one message a second in a channel.",
+  ),
+  "requests-are-signed": rule(
+    "https://docs.slack.dev/authentication/verifying-requests-from-slack",
+    "A request has a signature and a time; one that is older than five minutes is not to be trusted.",
+  ),
+  "response-urls-need-no-token": rule(
+    "https://docs.slack.dev/interactivity/handling-user-interaction",
+    "A response URL posts without a token, to the person alone unless the response says otherwise.",
+  ),
+  "search-sees-what-its-person-sees": rule(
+    "https://docs.slack.dev/reference/methods/search.messages",
+    "A search finds what the person sees to whom the token belongs.",
+  ),
+  "sockets-share-envelopes": rule(
+    "https://docs.slack.dev/apis/events-api/using-socket-mode",
+    "An app has ten sockets at most, and each envelope goes to one of them.",
+  ),
+  "status-goes-by-itself": rule(
+    "https://docs.slack.dev/reference/methods/assistant.threads.setStatus",
+    "The status of a thread goes when the app answers there, and after two minutes.",
+  ),
+  "status-stands-in-any-thread": rule(
+    "https://docs.slack.dev/reference/methods/assistant.threads.setStatus",
+    "A status may stand in any thread with the scope to write.",
+  ),
+  "stream-holds-12000-bytes": rule(
+    "https://github.com/openclaw/openclaw/pull/143882",
+    "A streamed message holds 12,000 bytes of text, and about 10,600 beside task cards.",
+  ),
+  "stream-lasts-five-minutes": rule(
+    "https://github.com/slackapi/node-slack-sdk/issues/2702",
+    "A stream ends by itself about five minutes after it began.",
+  ),
+  "uploads-take-three-steps": rule(
+    "https://docs.slack.dev/messaging/working-with-files",
+    "A file is uploaded by asking for an address, posting the bytes there, and completing the upload.",
+  ),
   "dm-is-a-thread": {
     says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
     page: "https://docs.slack.dev/ai/developing-agents",

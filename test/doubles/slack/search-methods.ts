@@ -1,6 +1,7 @@
 /**
  * search.messages, for the user whom the token belongs to: everything that this user can see, DMs too. Words are all
  * required; `in:`, `from:`, `after:` and `before:` narrow the search, days exclusive.
+ * Rule: search-sees-what-its-person-sees
  */
 import type { Call, Method } from "./api-call.ts";
 import { channelJson } from "./shapes.ts";
