@@ -2,6 +2,11 @@
 import type { Rule } from "../rules.ts";
 
 export const slackRules = {
+  "desktop-notifications-read-blocks-first": {
+    says: "A desktop notification takes its text from the blocks, and from `text` only without any; a phone takes `text`.",
+    page: "https://docs.slack.dev/changelog/2026/07/13/notification-changes",
+    read: "2026-11-28",
+  },
   "dm-is-a-thread": {
     says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
     page: "https://docs.slack.dev/ai/developing-agents",
