@@ -7,4 +7,14 @@ export const discordRules = {
     page: "https://docs.discord.com/developers/resources/channel#channel-object-obfuscated-channels",
     read: "2026-11-27",
   },
+  110000: {
+    says: "Search Guild Messages answers 202 with code 110000 and `retry_after` while the server's index is built.",
+    page: "https://docs.discord.com/developers/resources/message#search-guild-messages",
+    read: "2026-11-28",
+  },
+  "search-sees-what-the-bot-sees": {
+    says: "Search Guild Messages finds messages whose history the bot may read, 25 at most, and needs Read Message History.",
+    page: "https://docs.discord.com/developers/resources/message#search-guild-messages",
+    read: "2026-11-28",
+  },
 } as const satisfies Record<string, Rule>;

@@ -2,6 +2,7 @@
  * Events to the app: the outer envelope of the Events API, sent only when the app subscribes to the event, has its scope,
  * and is where it happens.
  */
+import { randomBytes } from "node:crypto";
 import type { Token } from "./api-call.ts";
 import type { Courier, Delivery } from "./delivery.ts";
 import { scopeForEvent } from "./method-rules.ts";
@@ -19,6 +20,9 @@ export interface Events {
   changed(message: StoredMessage, previous: JsonObject): Delivery[];
   deleted(channelId: string, previous: JsonObject): Delivery[];
 }
+
+/** Slack calls the token short-lived and gives no number. */
+const actionTokenMs = 10 * 60_000;
 
 const subscriptionNames: Record<Channel["type"], string> = {
   channel: "message.channels",
@@ -42,8 +46,10 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
       const json = messageJson(state, message);
       const teamId = state.people.get(message.user)?.teamId ?? state.team.id;
       const event = { ...json, channel: channel.id, channel_type: channel.type, event_ts: message.ts };
-      const said = () => events.send(event, teamId);
-      const mention = () => (isMention(state, channel, message) ? events.send(mentionOf(event), teamId) : []);
+      const token = () => searchToken(state, message);
+      const said = () => events.send(channel.type === "im" ? { ...event, ...token() } : event, teamId);
+      const mention = () =>
+        isMention(state, channel, message) ? events.send({ ...mentionOf(event), ...token() }, teamId) : [];
       return mentionFirst ? [...mention(), ...said()] : [...said(), ...mention()];
     },
     changed(message, previous) {
@@ -98,6 +104,14 @@ function subscriptionOf(event: JsonObject): string {
 function isMention(state: SlackState, channel: Channel, message: StoredMessage): boolean {
   if (channel.type === "im" || message.user === state.app.botUserId) return false;
   return message.text.includes(`<@${state.app.botUserId}`);
+}
+
+/** Each event of a person who talks to the app brings a token of its own, with which the app may search as that person. */
+function searchToken(state: SlackState, { user, botId }: StoredMessage): JsonObject {
+  if (user === state.app.botUserId || botId !== undefined) return {};
+  const value = [state.clock.now(), state.team.id.length, randomBytes(16).toString("hex")].join(".");
+  state.actionTokens.set(value, { userId: user, until: state.clock.now() + actionTokenMs });
+  return { assistant_thread: { action_token: value } };
 }
 
 function mentionOf(event: JsonObject): JsonObject {

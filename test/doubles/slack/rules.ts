@@ -7,6 +7,21 @@ export const slackRules = {
     page: "https://docs.slack.dev/ai/developing-agents",
     read: "2026-11-27",
   },
+  invalid_action_token: {
+    says: "The app's own token searches public channels as the person from whose message the action token is, for a short time.",
+    page: "https://docs.slack.dev/reference/methods/assistant.search.context",
+    read: "2026-11-28",
+  },
+  "mentions-and-dms-bring-action-tokens": {
+    says: "Events `app_mention` and `message.im` carry `assistant_thread.action_token`, a new one each.",
+    page: "https://docs.slack.dev/apis/web-api/real-time-search-api",
+    read: "2026-11-28",
+  },
+  rate_limited: {
+    says: "A person's searches by `assistant.search.context` are limited to about 10 a minute, with 20 results each.",
+    page: "https://docs.slack.dev/apis/web-api/real-time-search-api",
+    read: "2026-11-28",
+  },
   restricted_action_non_threadable_channel: {
     says: "A channel whose policy forbids threads refuses a post with `thread_ts`.",
     page: "https://docs.slack.dev/reference/methods/chat.postMessage",
