@@ -51,11 +51,10 @@ test("if the platform can't tell what the requester sees, nothing is found", asy
 });
 
 test("results of the log and of the service are merged without repeats, the log's text first", async () => {
-  const search = async () => [
-    message("b", { text: "older text" }),
-    message("d"),
-    message("hidden", { channelId: "C2" }),
-  ];
+  const search = async () => ({
+    messages: [message("b", { text: "older text" }), message("d"), message("hidden", { channelId: "C2" })],
+    others: [],
+  });
   const found = await searching({ search }, [message("a"), message("b")])();
   expect(found.map(({ id, text }) => `${id}: ${text}`)).toEqual(["a: text of a", "b: text of b", "d: text of d"]);
   expect(found[0]).toEqual({ ...message("a"), platform: undefined, channelId: undefined, channel: "general" });
@@ -92,7 +91,9 @@ test("names and marks are completed by the platform, and a failure to do so show
 
 test("switched off, it says so, unless the service has a search of its own", async () => {
   await expect(searching({}, [], { isEnabled: false })()).rejects.toMatchObject({ code: "chat-log.off" });
-  expect(await searching({ search: async () => [message("a")] }, [], { isEnabled: false })()).toHaveLength(1);
+  expect(
+    await searching({ search: async () => ({ messages: [message("a")], others: [] }) }, [], { isEnabled: false })(),
+  ).toHaveLength(1);
 });
 
 describe("whatever people say and somebody asks", () => {
