@@ -251,6 +251,12 @@ test("what was said before the agent came is found with a link, by those who may
   expect(model.requests.slice(before).join()).not.toContain(`${marker} million`);
   await expect.poll(async () => (await filesWith(notKeptText)).join(), patience).toMatch(/\.debug.*/);
   expect(await filesWith(marker)).toEqual([]);
+  // Nor are the tokens of people's messages.
+  const said = [...model.requests, remora.stdout(), remora.stderr()].join("\n");
+  for (const token of slack.state.actionTokens.keys()) {
+    expect(said).not.toContain(token);
+    expect(await filesWith(token)).toEqual([]);
+  }
 });
 
 describe("on the page", () => {

@@ -21,29 +21,36 @@ import { maxSearchChannels, maxSearchResults, maxSearchWords, snowflakeEpochMs }
 type SearchAnswer = Extract<RESTGetAPIGuildMessagesSearchResult, { messages: unknown }>;
 
 /** Discord builds a server's index at its first search. Short, because the agent's answer waits. */
-const indexWaitsMs = [1_000, 2_000, 4_000];
-const notReady = "Discord is still building its search of this server, so this is only what people said since I came";
-const tryLater = `${notReady}. Search again in some minutes, and say so if it matters.`;
+const maxIndexWaitMs = 8_000;
+/** Discord may say 0, and means a short delay. */
+const minIndexWaitMs = 1_000;
+const tryLater =
+  "Discord is still building its search of this server, so what people said before I came may be missing. Search again in some minutes, and say so if it matters.";
 
 export function createMessageSearch(api: DiscordApi): NonNullable<ChatActions["search"]> {
   /** Undefined if the index is not built in time. */
   async function ask(guildId: string, query: URLSearchParams): Promise<SearchAnswer | undefined> {
     const route: RouteLike = `/guilds/${guildId}/messages/search`;
-    for (const waitMs of [...indexWaitsMs, undefined]) {
+    for (let left = maxIndexWaitMs; ; ) {
       const answer = await api.request<RESTGetAPIGuildMessagesSearchResult>({ method: "GET", route, query });
       if ("messages" in answer) return answer;
-      if (waitMs === undefined || answer.retry_after * 1_000 > waitMs) return undefined;
+      const waitMs = Math.max(minIndexWaitMs, answer.retry_after * 1_000);
+      if (!(waitMs <= left)) return undefined;
+      left -= waitMs;
       await pause(waitMs, new AbortController().signal);
     }
-    return undefined;
   }
 
   async function searchGuild(guildId: string, channels: readonly SeenChannel[], query: ChatQuery) {
     const answer = await ask(guildId, parametersOf(query, channels));
-    if (answer === undefined) return undefined;
+    if (answer === undefined) return { messages: [], isWhole: false };
     const threads = new Map((answer.threads ?? []).map((thread) => [thread.id, thread]));
     const found = answer.messages.flat() as APIMessage[];
-    return found.filter(isWritten).flatMap((message) => messageIn(guildId, message, threads.get(message.channel_id)));
+    const written = found.filter(isWritten);
+    return {
+      messages: written.flatMap((message) => messageIn(guildId, message, threads.get(message.channel_id))),
+      isWhole: !answer.doing_deep_historical_index,
+    };
   }
 
   return async (query, { listed, channel }: ServiceSearch): Promise<FoundByService> => {
@@ -52,11 +59,11 @@ export function createMessageSearch(api: DiscordApi): NonNullable<ChatActions["s
     const found = await Promise.all(
       Object.entries(byGuild).map(([guildId, channels = []]) => searchGuild(guildId, channels, query)),
     );
-    const messages = found.flatMap((each) => each ?? []);
+    const messages = found.flatMap((each) => each.messages);
     return {
       messages: messages.filter(({ author }) => query.author === undefined || isSamePerson(query.author, author)),
       others: [],
-      ...(found.includes(undefined) ? { notice: tryLater } : {}),
+      ...(found.every(({ isWhole }) => isWhole) ? {} : { notice: tryLater }),
     };
   };
 }
