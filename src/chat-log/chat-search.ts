@@ -33,7 +33,7 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
       return await chat.search(query, asked);
     } catch (thrown) {
       log.warn({ error: messageOf(thrown) }, "the service's own search failed; only the chat log was searched");
-      return { notice: "The chat service's own search did not work just now, so this is only what I was there for." };
+      return { notice: "The chat service's own search did not work just now" };
     }
   }
 
@@ -84,9 +84,14 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
       ...{ lines: await Promise.all(lines), restricted },
       closed: [...closed, ...(others.closed ?? [])],
       isEphemeral: found.some(({ id }) => !known.has(id)),
-      ...(served.notice === undefined ? {} : { notice: served.notice }),
+      ...(served.notice === undefined ? {} : { notice: noticeText(served.notice, chatLog.isEnabled) }),
     };
   };
+}
+
+function noticeText(because: string, hasRecord: boolean): string {
+  const missing = "what people said before I came to a channel may be missing";
+  return `${because}, so ${hasRecord ? missing : "much may be missing: I keep no record of my own here"}. Say so if it matters.`;
 }
 
 function byAudience(channels: readonly SeenChannel[]) {

@@ -69,7 +69,7 @@ export interface FoundByService {
   messages: LoggedMessage[];
   /** Channels of `messages` that `channels` does not list, and that the requester can read all the same. */
   others: SeenChannel[];
-  /** Why it did not search, or not everything, as a sentence for the model. */
+  /** Why it did not search, or not everything: a sentence without its end. */
   notice?: string;
 }
 

@@ -87,8 +87,7 @@ async function inOwnWords(sent: string): Promise<string | undefined> {
   const found = after.find((each) => each.includes("tool_result"));
   if (found === undefined || !JSON.stringify(turn[0]).includes("in your own words")) return undefined;
   const lines = found.match(/in #[\w-]+, https:[^ ]+ : /g) ?? [];
-  const notes = found.match(/\([^()]*only what people said since[^()]*\)/g) ?? [];
-  return `Finished. ${["I found:", ...lines, ...notes].join(" ")}`;
+  return `Finished. ${["I found:", ...lines].join(" ")}`;
 }
 
 /** The files of the agent, and what stands in them, that hold the words. */

@@ -24,8 +24,7 @@ type SearchAnswer = Extract<RESTGetAPIGuildMessagesSearchResult, { messages: unk
 const maxIndexWaitMs = 8_000;
 /** Discord may say 0, and means a short delay. */
 const minIndexWaitMs = 1_000;
-const tryLater =
-  "Discord is still building its search of this server, so what people said before I came may be missing. Search again in some minutes, and say so if it matters.";
+const tryLater = "Discord is still building its search of this server, which may take some minutes";
 
 export function createMessageSearch(api: DiscordApi): NonNullable<ChatActions["search"]> {
   /** Undefined if the index is not built in time. */

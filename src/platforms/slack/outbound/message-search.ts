@@ -60,7 +60,6 @@ const maxRetryMs = 3_000;
 const dayMs = 86_400_000;
 /** The latest time of a JavaScript date. */
 const maxDateMs = 8.64e15;
-const onlyOwn = "so this is only what people said since I came to a channel. Say so if it matters.";
 
 /** A person's message brings the token. It counts for that person alone. */
 export function actionTokenKey(messageId: string, userId: string): string {
@@ -155,7 +154,7 @@ export function createMessageSearch(options: MessageSearchOptions): NonNullable<
       }
     }
     if (userApi !== undefined) return { messages: await searchAsUser(userApi, query, asked.channel), others: [] };
-    return { messages: [], others: [], notice: `${because}, ${onlyOwn}` };
+    return { messages: [], others: [], notice: because };
   }
 
   return async (query, asked) => {
