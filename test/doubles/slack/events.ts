@@ -46,10 +46,11 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
       const json = messageJson(state, message);
       const teamId = state.people.get(message.user)?.teamId ?? state.team.id;
       const event = { ...json, channel: channel.id, channel_type: channel.type, event_ts: message.ts };
-      const token = () => searchToken(state, message);
-      const said = () => events.send(channel.type === "im" ? { ...event, ...token() } : event, teamId);
-      const mention = () =>
-        isMention(state, channel, message) ? events.send({ ...mentionOf(event), ...token() }, teamId) : [];
+      const token = () => searchToken(state, channel, message);
+      const isMentioned = isMention(state, channel, message);
+      const said = () =>
+        events.send(channel.type !== "channel" || isMentioned ? { ...event, ...token() } : event, teamId);
+      const mention = () => (isMentioned ? events.send({ ...mentionOf(event), ...token() }, teamId) : []);
       return mentionFirst ? [...mention(), ...said()] : [...said(), ...mention()];
     },
     changed(message, previous) {
@@ -106,11 +107,15 @@ function isMention(state: SlackState, channel: Channel, message: StoredMessage):
   return message.text.includes(`<@${state.app.botUserId}`);
 }
 
-/** Each event of a person who talks to the app brings a token of its own, with which the app may search as that person. */
-function searchToken(state: SlackState, { user, botId }: StoredMessage): JsonObject {
-  if (user === state.app.botUserId || botId !== undefined) return {};
+/** The app may search with it as the person, from where they wrote. Guests have no apps that use AI. */
+function searchToken(state: SlackState, channel: Channel, { user, botId }: StoredMessage): JsonObject {
+  if (user === state.app.botUserId || botId !== undefined || state.people.get(user)?.isGuest !== false) return {};
   const value = [state.clock.now(), state.team.id.length, randomBytes(16).toString("hex")].join(".");
-  state.actionTokens.set(value, { userId: user, until: state.clock.now() + actionTokenMs });
+  state.actionTokens.set(value, {
+    userId: user,
+    channelId: channel.id,
+    until: state.clock.now() + actionTokenMs,
+  });
   return { assistant_thread: { action_token: value } };
 }
 

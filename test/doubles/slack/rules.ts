@@ -13,18 +13,23 @@ export const slackRules = {
     read: "2026-11-28",
   },
   "mentions-and-dms-bring-action-tokens": {
-    says: "Events `app_mention` and `message.im` carry `assistant_thread.action_token`, a new one each.",
-    page: "https://docs.slack.dev/apis/web-api/real-time-search-api",
+    says: "`app_mention`, messages of DMs, group DMs and private channels, and mentions in public channels carry an action token.",
+    page: "https://docs.slack.dev/apis/web-api/real-time-search-api#action-token",
     read: "2026-11-28",
   },
   rate_limited: {
-    says: "A person's searches by `assistant.search.context` are limited to about 10 a minute, with 20 results each.",
-    page: "https://docs.slack.dev/apis/web-api/real-time-search-api",
+    says: "Besides the workspace's limit, a person can search by `assistant.search.context` 10 times a minute, with 20 results each.",
+    page: "https://docs.slack.dev/reference/methods/assistant.search.context#rate-limiting",
     read: "2026-11-28",
   },
   restricted_action_non_threadable_channel: {
     says: "A channel whose policy forbids threads refuses a post with `thread_ts`.",
     page: "https://docs.slack.dev/reference/methods/chat.postMessage",
     read: "2026-11-27",
+  },
+  "search-from-a-shared-channel": {
+    says: "A search from a Slack Connect channel finds only what is in that channel, and guests can't search at all.",
+    page: "https://docs.slack.dev/apis/web-api/real-time-search-api#public-channels",
+    read: "2026-11-28",
   },
 } as const satisfies Record<string, Rule>;

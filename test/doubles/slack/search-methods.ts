@@ -26,9 +26,11 @@ export function searchMethods(state: SlackState): Record<string, Method> {
     if (recent.length >= searchesPerMinute) throw new SlackRefusal("rate_limited");
     searches.set(person.id, [...recent, now]);
     const isMember = !person.isGuest && !person.isStranger;
+    const from = state.channels.get(token.channelId);
     const [after, before] = [args.count("after") ?? 0, args.count("before") ?? Number.POSITIVE_INFINITY];
-    const found = matching(state, query, (message, { type, members }) => {
+    const found = matching(state, query, (message, { id, type, members }) => {
       const at = Number(message.ts);
+      if (from?.isShared === true && id !== from.id) return false;
       return type === "channel" && (isMember || members.has(person.id)) && at >= after && at <= before;
     });
     const limit = Math.min(args.count("limit") ?? 20, 20);

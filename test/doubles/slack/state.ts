@@ -142,8 +142,8 @@ export interface SlackState {
   files: Map<string, StoredFile>;
   views: Map<string, StoredView>;
   assistantThreads: AssistantThread[];
-  /** For `assistant.search.context`: as whom the app may search, and until when. */
-  actionTokens: Map<string, { userId: string; until: number }>;
+  /** For `assistant.search.context`: as whom the app may search, from where, and until when. */
+  actionTokens: Map<string, { userId: string; channelId: string; until: number }>;
   /** False in a workspace whose plan has no search for apps. */
   hasSearch: boolean;
   /** The addresses in the app's messages that Slack has fetched by itself. */

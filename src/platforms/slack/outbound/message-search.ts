@@ -92,7 +92,7 @@ export function createMessageSearch(options: MessageSearchOptions): NonNullable<
     const { after, before } = query;
     const args = {
       ...{ query: wordsAndFilters(query, asked.channel), action_token: actionToken, limit: maxContextResults },
-      ...{ channel_types: "public_channel", content_types: "messages" },
+      ...{ channel_types: "public_channel", content_types: "messages", include_bots: false },
       ...(after === undefined ? {} : { after: secondsOf(after) }),
       ...(before === undefined ? {} : { before: secondsOf(before) }),
     };
@@ -145,6 +145,7 @@ export function createMessageSearch(options: MessageSearchOptions): NonNullable<
     // Slack searches no private channels for a bot.
     const isPublic = asked.channel?.isRestricted !== true;
     let because = isPublic ? noToken : "Slack searches private channels only for people, not for apps";
+    if (asked.requester.kind === "guest") because = "Slack lets no app search for guests";
     if (token !== undefined && isPublic) {
       try {
         return await searchAsPerson(query, asked, token);
