@@ -28,6 +28,13 @@ const subscriptionNames: Record<Channel["type"], string> = {
 };
 
 export function createEvents(state: SlackState, token: Token, courier: Courier): Events {
+  /** Only apps that subscribe to changes of it get what people look at. Histories never have it. */
+  function contextOf(user: string): JsonObject {
+    const entities = state.lookingAt.get(user);
+    if (entities === undefined || events.unsubscribed.has("app_context_changed")) return {};
+    return { app_context: { entities } };
+  }
+
   const events: Events = {
     unsubscribed: new Set(),
     send(event, teamId = state.team.id) {
@@ -41,7 +48,8 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
       if (channel === undefined) return [];
       const json = messageJson(state, message);
       const teamId = state.people.get(message.user)?.teamId ?? state.team.id;
-      const event = { ...json, channel: channel.id, channel_type: channel.type, event_ts: message.ts };
+      const context = channel.type === "im" ? contextOf(message.user) : {};
+      const event = { ...json, ...context, channel: channel.id, channel_type: channel.type, event_ts: message.ts };
       const said = () => events.send(event, teamId);
       const mention = () => (isMention(state, channel, message) ? events.send(mentionOf(event), teamId) : []);
       return mentionFirst ? [...mention(), ...said()] : [...said(), ...mention()];

@@ -2,6 +2,11 @@
 import type { Rule } from "../rules.ts";
 
 export const slackRules = {
+  app_context_changed: {
+    says: "With `agent_view` and this event, messages in DMs carry what their person looks at: entities with their workspace, most relevant first. The event names no person, and its context may be empty.",
+    page: "https://docs.slack.dev/reference/events/app_context_changed",
+    read: "2026-11-28",
+  },
   "dm-is-a-thread": {
     says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
     page: "https://docs.slack.dev/ai/developing-agents",

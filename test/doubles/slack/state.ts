@@ -142,6 +142,8 @@ export interface SlackState {
   files: Map<string, StoredFile>;
   views: Map<string, StoredView>;
   assistantThreads: AssistantThread[];
+  /** What people have open beside the app, by their ids: entities as Slack sends them, most relevant first. */
+  lookingAt: Map<string, JsonObject[]>;
   /** The addresses in the app's messages that Slack has fetched by itself. */
   fetched: Set<string>;
   /** Where the double listens, without a path. */
@@ -177,6 +179,7 @@ export function createState(clock: SlackClock): SlackState {
     files: new Map(),
     views: new Map(),
     assistantThreads: [],
+    lookingAt: new Map(),
     fetched: new Set(),
     url: "",
     id,
