@@ -62,6 +62,8 @@ export interface InboundMessage {
   isPrivate?: boolean;
   /** A link to the message, for people. */
   link?: string;
+  /** The id of the channel that the author had open beside a direct message. Nobody has checked yet that they may read it. */
+  lookingAt?: string;
   /** The platform's message that the answer belongs to, if `id` is not one, because a person pressed Retry. */
   replyTo?: string;
   at: number;

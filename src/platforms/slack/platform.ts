@@ -298,7 +298,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reach: createReach({ api, identity, people }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
-    earlier: createEarlier({ api, identity, people, recent }),
+    earlier: createEarlier({ api, identity, people, recent, lookedAt: chatAccess.lookedAt }),
     lookAgain: async (message) => await (await listening)?.(Promise.resolve([message])),
     openFile: files.open,
     chat: createChatActions({
