@@ -210,6 +210,8 @@ export interface World {
   tokens: Map<string, string>;
   /** Messages by author and nonce. */
   nonces: Map<string, { messageId: string; channelId: string; at: number }>;
+  /** Files that were given to commands and modals, by their ids. */
+  uploads: Map<string, AttachmentRecord>;
   /** What happens to the next downloads that the CDN would serve. */
   fileFaults: FileFault[];
   /** The service's own address, for links. */
@@ -232,6 +234,7 @@ export function createWorld(clock: Clock, application: Omit<ApplicationRecord, "
     guilds: new Map(),
     channels: new Map(),
     interactions: new Map(),
+    uploads: new Map(),
     tokens: new Map(),
     nonces: new Map(),
     fileFaults: [],
