@@ -39,7 +39,7 @@ import { type ButtonId, type MoreChoice, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
 import { chosenFiles, fileForm } from "./file-form.ts";
 import { chosenPerson, handoverForm } from "./handover-form.ts";
-import { moreMenu, reasonForm, writtenReason } from "./more-menu.ts";
+import { allowForm, allowMenu, moreMenu, reasonForm, writtenReason } from "./more-menu.ts";
 
 export interface InteractionsOptions {
   api: DiscordApi;
@@ -61,6 +61,8 @@ export interface Interactions {
 
 const notMine = privately({ text: "This button no longer works. If you still need it, ask me again." });
 const notOpened = privately({ text: "I couldn't open the form: something failed on my side. Try again." });
+/** Nobody may allow what they can't read. */
+const notAllowed = privately({ text: "This can't be allowed in advance any more." });
 const tooLong = privately({ text: "That is too long for a command. Mention me in a message instead." });
 
 export function createInteractions(options: InteractionsOptions): Interactions {
@@ -123,6 +125,8 @@ export function createInteractions(options: InteractionsOptions): Interactions {
         const reason = writtenReason(submittedIn(interaction));
         return privately(await handlers.onAnswer({ ...card, choice: "deny", ...(reason === "" ? {} : { reason }) }));
       }
+      case "allowed":
+        return privately(await handlers.onAnswer({ ...card, choice: "allow" }));
       case "reason":
       case "more":
         return notMine;
@@ -175,8 +179,21 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     }
     // Without contents there is no form. The handler says why, for example because the card is already settled.
     if (data === undefined)
-      return await withReceipt(interaction, () => answer(interaction, button, interaction.message.id));
-    await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(() => {});
+      return await withReceipt(interaction, async () =>
+        isAllow(button) ? notAllowed : await answer(interaction, button, interaction.message.id),
+      );
+    await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(async () => {
+      if (isAllow(button)) await showAllowed(interaction, button);
+    });
+  }
+
+  /** No page of Discord says that a form may have no field. */
+  async function showAllowed(interaction: APIMessageComponentInteraction, button: ButtonId): Promise<void> {
+    const { id, meaning: _, ...place } = button;
+    const grantText = await formContents.grantText(id);
+    if (grantText === undefined) return;
+    const type = InteractionResponseType.ChannelMessageWithSource;
+    await respond(interaction, { type, data: allowMenu(id, place, grantText) }).catch(() => {});
   }
 
   async function formFor(button: ButtonId): Promise<APIModalInteractionResponseCallbackData | undefined> {
@@ -184,6 +201,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const place = firstMessage === undefined ? { thread } : { thread, firstMessage };
     if (meaning.type === "answer" && meaning.choice === "handover") return handoverForm(approvalId, place);
     if (meaning.type === "reason") return reasonForm(approvalId, place);
+    if (isAllow(button)) {
+      const grantText = await formContents.grantText(approvalId);
+      return grantText === undefined ? undefined : allowForm(approvalId, place, grantText);
+    }
     if (meaning.type === "answer" && meaning.choice === "part") {
       const choice = await formContents.files(approvalId);
       return choice === undefined || choice.files.length === 0 ? undefined : fileForm(approvalId, place, choice);
@@ -253,8 +274,12 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   };
 }
 
-const formChoices: readonly AnswerChoice[] = ["edit", "part", "handover"];
-const submissions: readonly ButtonId["meaning"]["type"][] = ["edited", "chosen", "denied", "handed"];
+const formChoices: readonly AnswerChoice[] = ["edit", "part", "handover", "allow"];
+const submissions: readonly ButtonId["meaning"]["type"][] = ["edited", "chosen", "denied", "handed", "allowed"];
+
+function isAllow({ meaning }: ButtonId): boolean {
+  return meaning.type === "answer" && meaning.choice === "allow";
+}
 
 function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionComponent[] {
   return data !== undefined && "components" in data ? data.components : [];
