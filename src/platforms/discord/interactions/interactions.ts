@@ -5,6 +5,8 @@
  * click counts even if Discord no longer accepts its answer, because the card shows the result.
  */
 import {
+  type APIAttachment,
+  type APIChatInputApplicationCommandInteractionData,
   type APIInteraction,
   type APIMessageComponentInteraction,
   type APIModalInteractionResponseCallbackData,
@@ -30,7 +32,7 @@ import type { DiscordApi } from "../api/api.ts";
 import { type Channels, factsOf, isThread } from "../api/channels.ts";
 import { authorOf } from "../api/people.ts";
 import { type DiscordConversation, formatConversationId, placeOf } from "../conversation-id.ts";
-import { askMark, type RawMessage } from "../inbound/read-message.ts";
+import { askContent, type RawMessage } from "../inbound/read-message.ts";
 import { maxMessageLength } from "../limits.ts";
 import { createEphemeralReplies, privately } from "../outbound/ephemeral-reply.ts";
 import { noMentions } from "../outbound/messages.ts";
@@ -46,6 +48,8 @@ export interface InteractionsOptions {
   channels: Channels;
   handlers: PlatformHandlers;
   formContents: FormContents;
+  /** Keeps the files of a question, before its message is posted. */
+  keepFiles(interactionId: string, files: readonly APIAttachment[]): Promise<void>;
   /** Called with the message that `/remora ask` posted, which also arrives over the gateway. */
   onAsked(message: RawMessage): void;
   log: Log;
@@ -61,6 +65,7 @@ export interface Interactions {
 
 const notMine = privately({ text: "This button no longer works. If you still need it, ask me again." });
 const notOpened = privately({ text: "I couldn't open the form: something failed on my side. Try again." });
+const notAsked = privately({ text: "That didn't work: I couldn't take the file. Nothing was asked. Try again." });
 /** Nobody may allow what they can't read. */
 const notAllowed = privately({ text: "This can't be allowed in advance any more." });
 const tooLong = privately({ text: "That is too long for a command. Mention me in a message instead." });
@@ -222,9 +227,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   }
 
   async function command(interaction: Extract<APIInteraction, { type: InteractionType.ApplicationCommand }>) {
-    const { name, rest } = commandFrom(interaction.data);
+    const { name, rest, files } = commandFrom(interaction.data as ChatCommand);
     const said = askText(name, rest);
-    if (said !== undefined) return await ask(interaction, said);
+    if (said !== undefined) return await ask(interaction, said, files);
     await withReceipt(interaction, async () => {
       const by = authorOfInteraction(interaction);
       const conversation = await conversationOf(interaction);
@@ -236,16 +241,29 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   }
 
   /** The posted message is the question: it arrives over the gateway even if this process dies now. */
-  async function ask(interaction: APIInteraction, text: string): Promise<void> {
-    const content = askMark + text;
+  async function ask(interaction: APIInteraction, text: string, files: readonly APIAttachment[]): Promise<void> {
+    const content = askContent(text, files);
     // Possible only if the command was registered before the limit existed.
     if (content.length > maxMessageLength) return await withReceipt(interaction, async () => tooLong);
+    if (files.length > 0 && !(await areKept(interaction.id, files)))
+      return await withReceipt(interaction, async () => notAsked);
     const data = { content, allowed_mentions: noMentions, flags: MessageFlags.SuppressEmbeds };
     const type = InteractionResponseType.ChannelMessageWithSource;
     const posted = await respond(interaction, { type, data }).catch(() => undefined);
     if (posted === undefined) return;
     const guild = interaction.guild_id === undefined ? {} : { guild_id: interaction.guild_id };
     onAsked({ ...posted, ...guild });
+  }
+
+  /** Without them, the message would be a question about nothing. */
+  async function areKept(id: string, files: readonly APIAttachment[]): Promise<boolean> {
+    try {
+      const kept = options.keepFiles(id, files).then(() => true);
+      return (await withTimeout(maxLookUpMs, kept)) === true;
+    } catch (thrown) {
+      log.error({ interaction: id, error: messageOf(thrown) }, "could not keep the files of a question");
+      return false;
+    }
   }
 
   return {
@@ -285,6 +303,8 @@ function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionCompo
   return data !== undefined && "components" in data ? data.components : [];
 }
 
+type ChatCommand = Partial<Pick<APIChatInputApplicationCommandInteractionData, "options" | "resolved">>;
+
 interface CommandOption {
   name: string;
   type: ApplicationCommandOptionType;
@@ -292,11 +312,14 @@ interface CommandOption {
   options?: CommandOption[];
 }
 
-function commandFrom(data: object): { name: string; rest: string } {
-  const [sub] = ("options" in data ? (data.options ?? []) : []) as CommandOption[];
-  if (sub?.type !== ApplicationCommandOptionType.Subcommand) return { name: "", rest: "" };
-  const text = sub.options?.find(({ name }) => name === textOption)?.value;
-  return { name: sub.name, rest: typeof text === "string" ? text : "" };
+function commandFrom({ options = [], resolved }: ChatCommand): { name: string; rest: string; files: APIAttachment[] } {
+  const [sub] = options as CommandOption[];
+  if (sub?.type !== ApplicationCommandOptionType.Subcommand) return { name: "", rest: "", files: [] };
+  const given = sub.options ?? [];
+  const text = given.find(({ name }) => name === textOption)?.value;
+  const isFile = ({ type }: CommandOption) => type === ApplicationCommandOptionType.Attachment;
+  const files = given.filter(isFile).flatMap(({ value }) => resolved?.attachments?.[String(value)] ?? []);
+  return { name: sub.name, rest: typeof text === "string" ? text : "", files };
 }
 
 function authorOfInteraction({ member, user }: APIInteraction): Author {
