@@ -96,12 +96,14 @@ export const answerChoices = [
 ] as const;
 export type AnswerChoice = (typeof answerChoices)[number];
 
-/** A click on a tool's question. Authority comes only from `by`, never from `questionId`. */
+/** A click on a tool's question, or its form. Authority comes only from `by`, never from `questionId`. */
 export interface InboundPick {
   platform: string;
   conversationId: string;
   questionId: string;
-  option: number;
+  /** The option that was chosen, or what was said in the form. */
+  option?: number;
+  said?: { text: string; attachments: Attachment[] };
   by: Author;
   at: number;
 }

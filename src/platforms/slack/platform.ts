@@ -173,7 +173,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         await inbound.message(event);
       },
     };
-    const interactions = createInteractions({ ...shared, formContents });
+    const interactions = createInteractions({ ...shared, formContents, describeFiles: files.describe });
     const commands = createCommands({ ...shared, threads, authors, onTaken });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {

@@ -63,6 +63,8 @@ function problemsByType(element: JsonObject, place: string): Problem[] {
     case "checkboxes":
     case "radio_buttons":
       return optionProblems(element, place, 10);
+    case "file_input":
+      return uploadProblems(element, place);
     case "image":
       return missing(element.alt_text, "alt_text", place);
     default:
@@ -87,6 +89,17 @@ function inputProblems(input: JsonObject, place: string): Problem[] {
   return [
     ...tooLong(input.initial_value, 3000, `${place}/initial_value`),
     ...(isTooMuch ? [`must be between 1 and 3000 [json-pointer:${place}/max_length]`] : []),
+  ];
+}
+
+/** Any list of extensions will do: Slack says that it checks them for convenience only. */
+function uploadProblems({ max_files: most, filetypes }: JsonObject, place: string): Problem[] {
+  const isCount = most === undefined || (Number.isInteger(most) && Number(most) >= 1 && Number(most) <= 10);
+  const isList =
+    filetypes === undefined || (Array.isArray(filetypes) && filetypes.every((type) => typeof type === "string"));
+  return [
+    ...(isCount ? [] : [`must be between 1 and 10 [json-pointer:${place}/max_files]`]),
+    ...(isList ? [] : [`must be a list of strings [json-pointer:${place}/filetypes]`]),
   ];
 }
 

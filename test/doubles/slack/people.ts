@@ -219,7 +219,7 @@ function subtypeOf(saying: Saying): Partial<StoredMessage> {
   return saying.isWebhook === true ? { subtype: "bot_message", isWebhook: true, username: saying.as.displayName } : {};
 }
 
-function shareFile(state: SlackState, person: Person, file: NonNullable<Saying["files"]>[number]): StoredFile {
+export function shareFile(state: SlackState, person: Person, file: NonNullable<Saying["files"]>[number]): StoredFile {
   const stored: StoredFile = {
     id: state.id("F"),
     name: file.name,

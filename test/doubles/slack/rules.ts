@@ -12,6 +12,11 @@ export const slackRules = {
     page: "https://docs.slack.dev/ai/developing-agents",
     read: "2026-11-27",
   },
+  file_input: {
+    says: "A modal's upload stands in an input block, takes 1 to 10 files, 10 by default, of at most 10 MB each, and needs `files:read`. Its `filetypes` are a convenience: other kinds can come.",
+    page: "https://docs.slack.dev/reference/block-kit/block-elements/file-input-element",
+    read: "2026-11-28",
+  },
   restricted_action_non_threadable_channel: {
     says: "A channel whose policy forbids threads refuses a post with `thread_ts`.",
     page: "https://docs.slack.dev/reference/methods/chat.postMessage",

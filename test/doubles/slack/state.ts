@@ -60,6 +60,8 @@ export interface StoredFile {
   isUploaded: boolean;
   isComplete: boolean;
   isDeleted?: boolean;
+  /** Uploaded in a modal of the app: no conversation has it. */
+  isGiven?: boolean;
   /** A clip recorded in the client. */
   clipMs?: number;
 }

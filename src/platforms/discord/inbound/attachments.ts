@@ -50,7 +50,7 @@ function textAttachment(name: string, text: string): Attachment {
   return { name, mimeType: "text/plain", bytes: Buffer.byteLength(text), text };
 }
 
-export function fileAttachment(message: APIMessage, file: APIAttachment): Attachment {
+export function fileAttachment(message: Pick<APIMessage, "channel_id" | "id">, file: APIAttachment): Attachment {
   const { filename, content_type: mimeType = "application/octet-stream", size } = file;
   return { name: filename, mimeType, bytes: size, source: { ...sourceOf(message, file) } };
 }

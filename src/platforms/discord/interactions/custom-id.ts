@@ -13,6 +13,9 @@ export type ButtonMeaning =
   | { type: "chosen" }
   | { type: "handed" }
   | { type: "allowed" }
+  /** Opens the form of a question; `written` submits it. */
+  | { type: "write" }
+  | { type: "written" }
   /** Opens the form for a denial with a reason; `denied` submits it. */
   | { type: "reason" }
   | { type: "denied" }
@@ -56,6 +59,8 @@ function wordOf(meaning: ButtonMeaning): string {
     case "chosen":
     case "handed":
     case "allowed":
+    case "write":
+    case "written":
     case "reason":
     case "denied":
       return meaning.type;
@@ -78,7 +83,7 @@ export function parseButtonId(text: string): ButtonId | undefined {
   return { meaning, thread: thread === "" ? null : thread, ...(firstMessage === "" ? {} : { firstMessage }), id };
 }
 
-const formWords = ["edited", "chosen", "handed", "allowed", "reason", "denied"] as const;
+const formWords = ["edited", "chosen", "handed", "allowed", "write", "written", "reason", "denied"] as const;
 
 function meaningOf(word: string): ButtonMeaning | undefined {
   const choice = answerChoices.find((each) => each === word);

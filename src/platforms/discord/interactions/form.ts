@@ -1,6 +1,8 @@
 /** Forms: their texts and fields, and what people entered. */
 import {
+  type APIAttachment,
   type APIComponentInLabel,
+  type APIInteractionDataResolved,
   type APIModalInteractionResponseCallbackData,
   type APIModalSubmissionComponent,
   ComponentType,
@@ -40,4 +42,10 @@ export function textsIn(components: Submitted, id: string): string[] {
 /** What was chosen in the form's menu, or ticked. */
 export function chosenIn(components: Submitted): string[] {
   return enteredIn(components).flatMap((menu) => ("values" in menu ? menu.values : []));
+}
+
+/** The files that were given, without what Discord says nothing about. */
+export function filesIn(components: Submitted, resolved: APIInteractionDataResolved | undefined): APIAttachment[] {
+  const ids = enteredIn(components).flatMap((field) => (field.type === ComponentType.FileUpload ? field.values : []));
+  return [...new Set(ids)].flatMap((id) => resolved?.attachments?.[id] ?? []);
 }

@@ -8,6 +8,7 @@ import {
   type APIAttachment,
   type APIChatInputApplicationCommandInteractionData,
   type APIInteraction,
+  type APIInteractionDataResolved,
   type APIMessageComponentInteraction,
   type APIModalInteractionResponseCallbackData,
   type APIModalSubmissionComponent,
@@ -32,14 +33,17 @@ import type { DiscordApi } from "../api/api.ts";
 import { type Channels, factsOf, isThread } from "../api/channels.ts";
 import { authorOf } from "../api/people.ts";
 import { type DiscordConversation, formatConversationId, placeOf } from "../conversation-id.ts";
+import { fileAttachment } from "../inbound/attachments.ts";
 import { askContent, type RawMessage } from "../inbound/read-message.ts";
 import { maxMessageLength } from "../limits.ts";
 import { createEphemeralReplies, privately } from "../outbound/ephemeral-reply.ts";
 import { noMentions } from "../outbound/messages.ts";
+import { answerForm, writtenAnswer } from "./answer-form.ts";
 import { commandName, textOption } from "./commands.ts";
 import { type ButtonId, type MoreChoice, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
 import { chosenFiles, fileForm } from "./file-form.ts";
+import { filesIn } from "./form.ts";
 import { chosenPerson, handoverForm } from "./handover-form.ts";
 import { allowForm, allowMenu, moreMenu, reasonForm, writtenReason } from "./more-menu.ts";
 
@@ -65,6 +69,7 @@ export interface Interactions {
 
 const notMine = privately({ text: "This button no longer works. If you still need it, ask me again." });
 const notOpened = privately({ text: "I couldn't open the form: something failed on my side. Try again." });
+const notOpen = privately({ text: "This question is no longer open." });
 const notAsked = privately({ text: "That didn't work: I couldn't take the file. Nothing was asked. Try again." });
 /** Nobody may allow what they can't read. */
 const notAllowed = privately({ text: "This can't be allowed in advance any more." });
@@ -96,6 +101,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     if (button?.meaning.type === "more") return await openMenu(interaction, button, button.meaning.choices);
     const isForm =
       button?.meaning.type === "reason" ||
+      button?.meaning.type === "write" ||
       (button?.meaning.type === "answer" && formChoices.includes(button.meaning.choice));
     if (isForm) return await openForm(interaction, button);
     await withReceipt(interaction, async () => {
@@ -132,6 +138,15 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       }
       case "allowed":
         return privately(await handlers.onAnswer({ ...card, choice: "allow" }));
+      case "written": {
+        const files = filesIn(submittedIn(interaction), resolvedIn(interaction));
+        const from = { channel_id: interaction.channel?.id ?? "", id: messageId ?? "" };
+        const attachments = files.map((file) => fileAttachment(from, file));
+        const said = { text: writtenAnswer(submittedIn(interaction)), attachments };
+        return privately(await handlers.onPick({ ...common, questionId: id, said }));
+      }
+      case "write":
+        return notOpen;
       case "reason":
       case "more":
         return notMine;
@@ -206,6 +221,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const place = firstMessage === undefined ? { thread } : { thread, firstMessage };
     if (meaning.type === "answer" && meaning.choice === "handover") return handoverForm(approvalId, place);
     if (meaning.type === "reason") return reasonForm(approvalId, place);
+    if (meaning.type === "write") {
+      const asked = await formContents.question(approvalId);
+      return asked === undefined ? undefined : answerForm(approvalId, place, asked);
+    }
     if (isAllow(button)) {
       const grantText = await formContents.grantText(approvalId);
       return grantText === undefined ? undefined : allowForm(approvalId, place, grantText);
@@ -293,7 +312,14 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 }
 
 const formChoices: readonly AnswerChoice[] = ["edit", "part", "handover", "allow"];
-const submissions: readonly ButtonId["meaning"]["type"][] = ["edited", "chosen", "denied", "handed", "allowed"];
+const submissions: readonly ButtonId["meaning"]["type"][] = [
+  "edited",
+  "chosen",
+  "denied",
+  "handed",
+  "allowed",
+  "written",
+];
 
 function isAllow({ meaning }: ButtonId): boolean {
   return meaning.type === "answer" && meaning.choice === "allow";
@@ -304,6 +330,10 @@ function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionCompo
 }
 
 type ChatCommand = Partial<Pick<APIChatInputApplicationCommandInteractionData, "options" | "resolved">>;
+
+function resolvedIn({ data }: APIInteraction): APIInteractionDataResolved | undefined {
+  return data !== undefined && "resolved" in data ? (data.resolved as APIInteractionDataResolved) : undefined;
+}
 
 interface CommandOption {
   name: string;
