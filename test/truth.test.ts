@@ -1,12 +1,15 @@
 /** `npm run truth`: what it reads from an SDK's types, what it reports, and that its list of facts holds what we send. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { RESTJSONErrorCodes } from "discord.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { compare, reportOf, type TruthRecord } from "../scripts/truth/compare.ts";
+import { compare, fileOf, recordIn, reportOf, type TruthRecord } from "../scripts/truth/compare.ts";
 import { facts, sdks, untyped } from "../scripts/truth/facts.ts";
 import { type Reading, readFacts } from "../scripts/truth/read-facts.ts";
+import { calls, notInManifestTypes } from "../scripts/truth/slack-facts.ts";
+import { refusals } from "../src/platforms/discord/api/api.ts";
 import type { ModelRequest } from "../src/ports/provider.ts";
 import { startModelDouble } from "./doubles/model.ts";
 import { apis, asking, berlin, collect, scripted } from "./providers/apis.ts";
@@ -22,6 +25,8 @@ const madeUpFacts = [
   { sdk, type: "Sdk.Event", at: "ask.ts", uses: ["done"] },
   { sdk, type: "Sdk.Legacy", at: "ask.ts", uses: ["text"] },
   { sdk, type: "Sdk.Extra", at: "ask.ts", uses: [] },
+  { sdk, type: "Sdk.Either", at: "ask.ts", uses: [] },
+  { sdk, type: "typeof Sdk.Code", at: "ask.ts", uses: [] },
 ];
 
 /** Installs one version of an SDK with these types, beside code of ours that uses it. */
@@ -45,12 +50,18 @@ function install(version: string, types: string, code: string): Reading {
 }
 
 describe("the facts of an SDK's types", () => {
+  const shapes = `export type Either = { one: string } | { two?: string };
+    export declare enum Code {
+      Fine = 1,
+      /** @deprecated */
+      Gone = 2,
+    }`;
   let before: Reading;
   let record: TruthRecord;
   let now: Reading;
   beforeAll(() => {
     const code = "export const limitOf = (request: Sdk.Request): unknown => request.limit;\n";
-    const rest = "export interface Extra { one?: string }\nexport type Legacy = { text: string };";
+    const rest = `export interface Extra { one?: string }\nexport type Legacy = { text: string };\n${shapes}`;
     before = install(
       "1.0.0",
       `export type Model = (string & {}) | "small-2" | "old-1";
@@ -76,7 +87,7 @@ describe("the facts of an SDK's types", () => {
          maxTokens?: number;
        }
        export type Event = "start" | "finished";
-       export interface Extra { one?: string; two?: string }`,
+       export interface Extra { one?: string; two?: string }\n${shapes}`,
       `${code}export const textOf = (legacy: Sdk.Legacy): string => legacy.text;\n`,
     );
   });
@@ -95,6 +106,13 @@ describe("the facts of an SDK's types", () => {
   test("without a change give no finding", () => {
     expect(compare(record, before, madeUpFacts)).toEqual([]);
     expect(reportOf(record, before, [])).toBe("Compared: made-up-sdk 1.0.0\nNothing has changed.");
+  });
+
+  test("of a union of objects are the fields of each, and of an enumeration its names", () => {
+    expect(before.facts[sdk]).toMatchObject({
+      "Sdk.Either": { one: "", two: "" },
+      "typeof Sdk.Code": { Fine: "", Gone: "deprecated" },
+    });
   });
 
   test("that are gone or deprecated are named as ours where we use them", () => {
@@ -126,7 +144,8 @@ describe("the facts of an SDK's types", () => {
 });
 
 describe("the list of facts", () => {
-  const record: TruthRecord = JSON.parse(readFileSync(join(root, "scripts/truth/record.json"), "utf8"));
+  const file = readFileSync(join(root, "scripts/truth/record.json"), "utf8");
+  const record = recordIn(file);
 
   test("has nothing that the record lacks, and the record nothing that the list lacks", () => {
     const listed = facts.map(({ sdk, type }) => `${sdk} ${type}`).sort();
@@ -135,6 +154,11 @@ describe("the list of facts", () => {
     );
     expect(recorded.sort()).toEqual(listed);
     expect(Object.keys(record.versions)).toEqual(Object.keys(sdks));
+  });
+
+  test("is recorded in a file that is written as it was read, and stays below 80 KB", () => {
+    expect(fileOf(record)).toBe(file);
+    expect(file.length).toBeLessThan(80_000);
   });
 
   test("uses nothing that the newest SDKs did not have when somebody last looked", () => {
@@ -148,6 +172,36 @@ describe("the list of facts", () => {
     const { models } = parse(readFileSync(join(root, "config/remora.yaml"), "utf8"));
     const used = facts.flatMap(({ uses }) => uses);
     expect(used).toEqual(expect.arrayContaining([models.anthropic.model, models.openai.model]));
+  });
+
+  test("has every method of Slack that the code calls, and none that it does not call", () => {
+    const code = sourcesIn("src/platforms/slack").join("\n");
+    const called = new Set(Array.from(code.matchAll(/\.call\(\s*"([^"]+)"/g), ([, method = ""]) => method));
+    expect([...called].filter((method) => calls[method] === undefined)).toEqual([]);
+    expect(Object.keys(calls).filter((method) => !code.includes(`"${method}"`))).toEqual([]);
+  });
+
+  test("has every event and scope of Slack's manifest", () => {
+    const { oauth_config, settings } = parse(readFileSync(join(root, "slack/manifest.yaml"), "utf8"));
+    const usesOf = (list: string) =>
+      facts.find(({ type }) => type.includes(`"${list}"`) && type.endsWith("[number]"))?.uses;
+    const known = (list: string[]) => list.filter((name) => !notInManifestTypes.includes(name)).sort();
+    expect(usesOf("bot")?.toSorted()).toEqual(known(oauth_config.scopes.bot));
+    expect(usesOf("bot_events")?.toSorted()).toEqual(known(settings.event_subscriptions.bot_events));
+  });
+
+  test("has every route, error code and event of Discord that the code names", () => {
+    const code = sourcesIn("src/platforms/discord").join("\n");
+    const named = (name: string) =>
+      new Set(Array.from(code.matchAll(new RegExp(`\\b${name}\\.(\\w+)`, "g")), ([, member = ""]) => member));
+    const usesOf = (name: string) => facts.find(({ type }) => type === `typeof DiscordApi.${name}`)?.uses ?? [];
+    for (const name of ["Routes", "ComponentType", "GatewayDispatchEvents", "GatewayIntentBits"]) {
+      expect([...named(name)].toSorted(), name).toEqual(usesOf(name).toSorted());
+    }
+    const codes = usesOf("RESTJSONErrorCodes").map(
+      (name) => RESTJSONErrorCodes[name as keyof typeof RESTJSONErrorCodes],
+    );
+    expect(codes.toSorted()).toEqual(Object.values(refusals).toSorted());
   });
 
   test.each(apis)("has every field that goes to a service: $name", async ({ name, create }) => {
@@ -168,6 +222,12 @@ describe("the list of facts", () => {
     }
   });
 });
+
+/** The text of each file of a folder. */
+function sourcesIn(place: string): string[] {
+  const paths = readdirSync(join(root, place), { recursive: true, encoding: "utf8" });
+  return paths.filter((path) => path.endsWith(".ts")).map((path) => readFileSync(join(root, place, path), "utf8"));
+}
 
 function sdkOf(api: string): string {
   if (api === "anthropic") return "@anthropic-ai/sdk";

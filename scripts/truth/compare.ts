@@ -4,6 +4,34 @@ import type { Names, Reading } from "./read-facts.ts";
 
 export type TruthRecord = Pick<Reading, "versions" | "facts" | "deprecatedUses">;
 
+/** In the file, the names of a type stand together by their state, so that it stays small: `{ "": "a b", "deprecated": "c" }`. */
+export function recordIn(file: string): TruthRecord {
+  const { facts, ...rest } = JSON.parse(file) as Omit<TruthRecord, "facts"> & { facts: Grouped };
+  const unpack = (states: Record<string, string>): Names =>
+    Object.fromEntries(
+      Object.entries(states).flatMap(([state, names]) => names.split(" ").map((name) => [name, state] as const)),
+    );
+  return { ...rest, facts: mapTypes(facts, unpack) };
+}
+
+export function fileOf({ versions, deprecatedUses, facts }: TruthRecord): string {
+  const pack = (names: Names): Record<string, string> => {
+    const states = Object.groupBy(Object.keys(names).sort(), (name) => names[name] ?? "");
+    return Object.fromEntries(Object.entries(states).map(([state, of = []]) => [state, of.join(" ")]));
+  };
+  return `${JSON.stringify({ versions, deprecatedUses, facts: mapTypes(facts, pack) }, null, 2)}\n`;
+}
+
+type Grouped = Record<string, Record<string, Record<string, string>>>;
+
+function mapTypes<From, To>(facts: Record<string, Record<string, From>>, map: (from: From) => To) {
+  const mapped = Object.entries(facts).map(([sdk, types]) => {
+    const entries = Object.entries(types).map(([type, names]) => [type, map(names)] as const);
+    return [sdk, Object.fromEntries(entries)] as const;
+  });
+  return Object.fromEntries(mapped);
+}
+
 export interface Finding {
   /** Something of ours fails or will fail. */
   isOurs: boolean;

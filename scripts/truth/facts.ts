@@ -3,6 +3,9 @@
  * no entry: the code is checked against the new SDK as a whole. Listed is what the compiler can't tell: new names of a type,
  * and request fields that are deprecated, because the compiler does not report them in an object literal.
  */
+import { discordFacts } from "./discord-facts.ts";
+import { slackFacts } from "./slack-facts.ts";
+
 export interface Fact {
   sdk: string;
   /** An expression with the names of `imports`: a union of strings, or an object whose fields count. */
@@ -13,14 +16,21 @@ export interface Fact {
   uses: readonly string[];
 }
 
-/** How a file imports each SDK. Those without a fact are only checked against the code. */
+/** How a file imports each SDK: a package, or an entry of one. Those without a fact are only checked against the code. */
 export const sdks: Readonly<Record<string, string>> = {
   "@anthropic-ai/sdk": 'import type Anthropic from "@anthropic-ai/sdk";',
   openai: 'import type OpenAI from "openai";',
   ollama: 'import type * as Ollama from "ollama";',
   "discord.js": "",
+  "discord-api-types/v10": 'import type * as DiscordApi from "discord-api-types/v10";',
+  "discord-api-spec": 'import type * as DiscordSpec from "discord-api-spec";',
   "@slack/bolt": "",
+  "@slack/types": 'import type * as SlackTypes from "@slack/types";',
+  "@slack/web-api": 'import type * as SlackApi from "@slack/web-api";',
 };
+
+/** Specifications that are only read: our code does not import them, so they are not installed. */
+export const onlyRead: readonly string[] = ["discord-api-spec"];
 
 /** Request fields that a service has and its SDK has no type for, so that nothing here tells when they change. */
 export const untyped: Readonly<Record<string, readonly string[]>> = { ollama: ["truncate", "shift"] };
@@ -162,4 +172,7 @@ export const facts: readonly Fact[] = [
   ollama("ChatResponse", local, ["message", "done", "done_reason", "prompt_eval_count", "eval_count"]),
   ollama("ShowResponse", local, ["capabilities"]),
   ollama("EmbedRequest", "src/providers/embeddings.ts", ["model", "input", "truncate", "dimensions"]),
+
+  ...slackFacts,
+  ...discordFacts,
 ];

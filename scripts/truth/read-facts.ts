@@ -41,9 +41,10 @@ export function readFacts(options: ReadingOptions): Reading {
     using snapshot = api.updateSnapshot({ openProjects: [config] });
     const [project] = snapshot.getProjects();
     if (project === undefined) throw new Error(`TypeScript does not open ${config}`);
-    const ends = Object.assign({}, ...Object.keys(sdks).map((sdk) => endsInCode(join(folder, "node_modules", sdk))));
+    const places = Object.keys(sdks).map((sdk) => [sdk, join(folder, "node_modules", packageOf(sdk))] as const);
+    const ends = Object.assign({}, ...places.map(([, place]) => endsInCode(place)));
     return {
-      versions: Object.fromEntries(Object.keys(sdks).map((sdk) => [sdk, versionOf(join(folder, "node_modules", sdk))])),
+      versions: Object.fromEntries(places.map(([sdk, place]) => [sdk, versionOf(place)])),
       facts: factsBySdk(project.checker, probe, facts, ends),
       ...problemsOf(project, options, probe),
     };
@@ -56,7 +57,7 @@ export function readFacts(options: ReadingOptions): Reading {
 /** A project of our code in which the SDKs' names lead to `folder`, with one file that names each fact. */
 function writeProject(work: string, { folder, root, sources, sdks, facts }: ReadingOptions) {
   const [config, probe] = [join(work, "tsconfig.json"), join(work, "probe.ts")];
-  const paths = Object.fromEntries(Object.keys(sdks).map((sdk) => [sdk, [typesOf(join(folder, "node_modules", sdk))]]));
+  const paths = Object.fromEntries(Object.keys(sdks).map((sdk) => [sdk, [typesOf(join(folder, "node_modules"), sdk)]]));
   const compilerOptions = { noEmit: true, paths, typeRoots: [join(root, "node_modules/@types")] };
   const include = [probe, ...sources.map((source) => join(root, source, "**/*.ts"))];
   writeFileSync(config, JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, include }));
@@ -69,7 +70,7 @@ function writeProject(work: string, { folder, root, sources, sdks, facts }: Read
 interface Manifest {
   version?: string;
   types?: string;
-  exports?: { "."?: unknown };
+  exports?: Record<string, unknown>;
 }
 
 function manifestOf(sdk: string): Manifest {
@@ -80,17 +81,24 @@ function versionOf(sdk: string): string {
   return manifestOf(sdk).version ?? "";
 }
 
+/** `discord-api-types` of `discord-api-types/v10`, `@slack/types` of itself. */
+export function packageOf(sdk: string): string {
+  return /^(?:@[^/]+\/)?[^/]+/.exec(sdk)?.[0] ?? sdk;
+}
+
 /** The types that a module's `import` gets. */
-function typesOf(sdk: string): string {
-  const { exports, types } = manifestOf(sdk);
+function typesOf(modules: string, sdk: string): string {
+  const place = join(modules, packageOf(sdk));
+  const entry = `.${sdk.slice(packageOf(sdk).length)}`;
+  const { exports, types } = manifestOf(place);
   const named = (value: unknown): string | undefined => {
     if (typeof value !== "object" || value === null) return undefined;
     const { import: imported, types: own }: { import?: unknown; types?: unknown } = value;
     return named(imported) ?? (typeof own === "string" ? own : undefined);
   };
-  const found = named(exports?.["."]) ?? types;
-  if (found === undefined) throw new Error(`${sdk}/package.json names no types`);
-  return join(sdk, found);
+  const found = named(exports?.[entry]) ?? types;
+  if (found === undefined) throw new Error(`${sdk} names no types in package.json`);
+  return join(place, found);
 }
 
 function factsBySdk(checker: Checker, probe: string, facts: readonly Fact[], ends: Names): Reading["facts"] {
@@ -107,7 +115,7 @@ function factsBySdk(checker: Checker, probe: string, facts: readonly Fact[], end
   return found;
 }
 
-/** The strings of a union, or else the fields of an object. */
+/** The strings of a union, or else the fields of an object, or of each object of a union. */
 function namesIn(checker: Checker, type: Type): Names {
   const members = type.isUnionType() ? type.getTypes() : [type];
   const values = members.flatMap((member) => (member.isStringLiteralType() ? [String(member.value)] : []));
@@ -116,8 +124,9 @@ function namesIn(checker: Checker, type: Type): Names {
     const ends = alias === undefined ? {} : endsInComment(checker.getDocumentationCommentOfSymbol(alias));
     return Object.fromEntries(values.map((value) => [value, ends[value] ?? ""]));
   }
+  const fields = members.flatMap((member) => checker.getPropertiesOfType(member));
   return Object.fromEntries(
-    checker.getPropertiesOfType(type).map((field) => {
+    fields.map((field) => {
       const isDeprecated = checker.getJsDocTagsOfSymbol(field).some(({ name }) => name === "deprecated");
       return [field.name, isDeprecated ? "deprecated" : ""];
     }),
@@ -155,8 +164,8 @@ function problemsOf({ program }: Project, { root, sdks }: ReadingOptions, probe:
     .filter((file) => file !== probe && imports.test(readFileSync(file, "utf8")))
     .flatMap((file) => program.getSuggestionDiagnostics(file))
     .filter(({ reportsDeprecated }) => reportsDeprecated);
-  // A fact that is gone is an error in the probe, and reported as such.
-  const errors = program.getSemanticDiagnostics().filter(({ fileName }) => fileName !== probe);
+  // A fact that is gone is an error in the probe, and reported as such. A specification may be TypeScript with errors of its own.
+  const errors = own.filter((file) => file !== probe).flatMap((file) => program.getSemanticDiagnostics(file));
   return {
     misfits: errors.map((error) => `${placeOf(root, error)} ${error.text}`),
     deprecatedUses: [...new Set(hints.map(({ fileName = "", text }) => `${relative(root, fileName)} ${text}`))].sort(),

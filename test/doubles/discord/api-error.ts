@@ -1,14 +1,16 @@
 /** Refusals with Discord's texts: status, code, message and, for forms, a tree of faulty fields. */
 
+import type { DiscordCode, FormCode } from "./rules.ts";
+
 type FormLeaf = { _errors: { code: string; message: string }[] };
 type FormTree = { [key: string]: FormTree } | FormLeaf;
 
 export class ApiError extends Error {
   readonly status: number;
-  readonly code: number;
+  readonly code: DiscordCode;
   readonly errors: FormTree | undefined;
 
-  constructor(status: number, code: number, message: string, errors?: FormTree) {
+  constructor(status: number, code: DiscordCode, message: string, errors?: FormTree) {
     super(message);
     this.name = "ApiError";
     this.status = status;
@@ -66,7 +68,7 @@ const known = {
   cannotReplyWithoutHistory: [400, 160002, "You cannot reply without permission to read message history"],
   threadExists: [400, 160004, "A thread has already been created for this message"],
   threadLocked: [400, 160005, "Thread is locked"],
-} as const satisfies Record<string, readonly [number, number, string]>;
+} as const satisfies Record<string, readonly [number, DiscordCode, string]>;
 
 /** One of the refusals that have no details. */
 export function refusal(name: keyof typeof known): ApiError {
@@ -79,7 +81,7 @@ export type FieldPath = (string | number)[];
 
 /** Collects all errors of a form and refuses it as a whole, like Discord. */
 export interface Form {
-  wrong(path: FieldPath, code: string, message: string): void;
+  wrong(path: FieldPath, code: FormCode, message: string): void;
   check(): void;
 }
 
@@ -102,7 +104,7 @@ export function createForm(): Form {
 }
 
 /** A form in which one field is wrong. */
-export function wrongField(path: FieldPath, code: string, message: string): ApiError {
+export function wrongField(path: FieldPath, code: FormCode, message: string): ApiError {
   const form = createForm();
   form.wrong(path, code, message);
   try {

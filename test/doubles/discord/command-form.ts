@@ -1,4 +1,7 @@
-/** Checks application commands: names, descriptions, options within options, choices, and how much text they are together. */
+/**
+ * Checks application commands: names, descriptions, options within options, choices, and how much text they are together.
+ * Rule: command-sizes
+ */
 import type { FieldPath, Form } from "./api-error.ts";
 import { choice, type Fields, fieldsOf, flag, integer, isAbsent, isFields, list, shown, text } from "./fields.ts";
 import { readFileTypes } from "./modal-form.ts";

@@ -1,4 +1,7 @@
-/** Checks a message's buttons and menus: rows, lengths, and custom ids that stand once. */
+/**
+ * Checks a message's buttons and menus: rows, lengths, and custom ids that stand once.
+ * Rule: component-sizes
+ */
 import type { APIMessageTopLevelComponent } from "discord.js";
 import type { FieldPath, Form } from "./api-error.ts";
 import {
@@ -93,7 +96,7 @@ export function readButton(reading: Reading, fields: Fields, path: FieldPath): o
     form.wrong(at("custom_id"), "BUTTON_COMPONENT_CUSTOM_ID_AND_URL", "A custom id and url cannot both be specified");
   }
   if (isAbsent(fields.url)) form.wrong(at("url"), "BASE_TYPE_REQUIRED", "This field is required");
-  return { ...common, url: link(form, fields.url, at("url"), ["http", "https", "discord"]) ?? "" };
+  return { ...common, url: link(form, fields.url, at("url"), ["http", "https", "discord"], 512) ?? "" };
 }
 
 function readMenu(reading: Reading, fields: Fields, path: FieldPath, type: number): object {

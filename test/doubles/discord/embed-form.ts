@@ -1,4 +1,7 @@
-/** Checks embeds against Discord's limits, each field for itself and all of them together. */
+/**
+ * Checks embeds against Discord's limits, each field for itself and all of them together.
+ * Rule: embed-sizes
+ */
 import type { APIEmbed } from "discord.js";
 import type { FieldPath, Form } from "./api-error.ts";
 import { type Fields, fieldsOf, flag, integer, isAbsent, link, list, shown, text } from "./fields.ts";

@@ -117,8 +117,8 @@ export function list(form: Form, value: unknown, path: FieldPath, max: number): 
 }
 
 /** Web addresses, and files of the message itself where `attachment://` may stand. */
-export function link(form: Form, value: unknown, path: FieldPath, schemes: string[]): string | undefined {
-  const read = text(form, value, path, { max: 2048 });
+export function link(form: Form, value: unknown, path: FieldPath, schemes: string[], max = 2048): string | undefined {
+  const read = text(form, value, path, { max });
   if (read === undefined || read === "") return undefined;
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(read)?.[1]?.toLowerCase();
   if (scheme === undefined) form.wrong(path, "URL_TYPE_INVALID_URL", "Not a well formed URL.");

@@ -1,9 +1,15 @@
 /** Payloads of the gateway as they go over the socket. */
 import type { WebSocket } from "ws";
 import { type Fields, isFields } from "./fields.ts";
+import type { DiscordCode } from "./rules.ts";
 
 export function frame(socket: WebSocket, payload: object): void {
   socket.send(JSON.stringify({ t: null, s: null, ...payload }));
+}
+
+/** Closes a connection on which the client has broken a rule. */
+export function refuse(socket: WebSocket, code: DiscordCode, reason: string): void {
+  socket.close(code, reason);
 }
 
 /** A client's payload; undefined if invalid. */

@@ -1,10 +1,14 @@
-/** What a session is sent when it begins, and whether one may begin at all. */
+/**
+ * What a session is sent when it begins, and whether one may begin at all.
+ * Rule: intents-are-granted
+ */
 import { GatewayIntentBits } from "discord.js";
 import { type Fields, isFields } from "./fields.ts";
 import type { GatewaySettings } from "./gateway.ts";
 import { applicationFlags, guildCreatePayload } from "./guild-payloads.ts";
 import { userOf } from "./lookups.ts";
 import { memberPayload, userPayload } from "./payloads.ts";
+import type { DiscordCode } from "./rules.ts";
 import { type Session, type Sessions, shardOf } from "./sessions.ts";
 import type { Portal, World } from "./world.ts";
 
@@ -21,7 +25,7 @@ const knownIntents = Object.values(GatewayIntentBits)
 /** Shard and intents of an identify, or its close code. */
 export type Identify =
   | { isAllowed: true; shard: [number, number]; intents: number }
-  | { isAllowed: false; shard: [number, number]; intents: number; code: number; reason: string };
+  | { isAllowed: false; shard: [number, number]; intents: number; code: DiscordCode; reason: string };
 
 export function readIdentify(world: World, settings: GatewaySettings, d: Fields): Identify {
   const intents = Number(d.intents);
@@ -42,7 +46,7 @@ function problemOf(
   d: Fields,
   [id, count]: [number, number],
   intents: number,
-): [code: number, reason: string] | undefined {
+): [code: DiscordCode, reason: string] | undefined {
   const { portal, token } = world.application;
   if (!isFields(d.properties)) return [4002, "Error while decoding payload."];
   if (d.token !== token) return [4004, "Authentication failed."];

@@ -3,11 +3,12 @@
  *
  * A session outlives its connection: after a broken connection, or a close with any code but 1000 and 1001, the client can
  * resume it and gets missed events. Only REST has what happens without a session.
+ * Rules: gateway-commands, sessions-resume
  */
 import type { IncomingMessage, Server } from "node:http";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { Fields } from "./fields.ts";
-import { frame, parse } from "./gateway-frames.ts";
+import { frame, parse, refuse } from "./gateway-frames.ts";
 import { greet, readIdentify, sendMembers } from "./gateway-greeting.ts";
 import { createSessions, type Session } from "./sessions.ts";
 import type { World } from "./world.ts";
@@ -102,7 +103,7 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
     connections.add(connection);
     const watch = setInterval(() => {
       if (Date.now() - connection.lastBeat > settings.heartbeatMs * 2 + tolerance)
-        socket.close(4009, "Session timed out.");
+        refuse(socket, 4009, "Session timed out.");
     }, settings.heartbeatMs);
     watch.unref();
     socket.on("message", (data) => receive(connection, data));
@@ -112,8 +113,8 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
       connections.delete(connection);
       leave(connection, code);
     });
-    if (url.searchParams.get("v") !== "10") socket.close(4012, "Invalid API version.");
-    else if (url.searchParams.get("encoding") !== "json") socket.close(4002, "This double speaks JSON only.");
+    if (url.searchParams.get("v") !== "10") refuse(socket, 4012, "Invalid API version.");
+    else if (url.searchParams.get("encoding") !== "json") refuse(socket, 4002, "This double speaks JSON only.");
     else frame(socket, { op: 10, d: { heartbeat_interval: settings.heartbeatMs, _trace: [] } });
   }
 
@@ -132,12 +133,12 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
     const payload = parse(text);
     const now = Date.now();
     connection.sentAt = [...connection.sentAt.filter((at) => at > now - 60_000), now];
-    if (payload === undefined || text.length > maxPayload) socket.close(4002, "Error while decoding payload.");
-    else if (connection.sentAt.length > commandsPerMinute) socket.close(4008, "Rate limited.");
+    if (payload === undefined || text.length > maxPayload) refuse(socket, 4002, "Error while decoding payload.");
+    else if (connection.sentAt.length > commandsPerMinute) refuse(socket, 4008, "Rate limited.");
     else if (payload.op === 1) beat(connection);
     else if (payload.op === 2 || payload.op === 6) authenticate(connection, payload.op, payload.d);
-    else if (![3, 4, 8, 31].includes(payload.op)) socket.close(4001, "Unknown opcode.");
-    else if (session === undefined) socket.close(4003, "Not authenticated.");
+    else if (![3, 4, 8, 31].includes(payload.op)) refuse(socket, 4001, "Unknown opcode.");
+    else if (session === undefined) refuse(socket, 4003, "Not authenticated.");
     else if (payload.op === 8) sendMembers(world, sessions, session, payload.d);
   }
 
@@ -147,7 +148,7 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
   }
 
   function authenticate(connection: Connection, op: 2 | 6, d: Fields): void {
-    if (connection.session !== undefined) connection.socket.close(4005, "Already authenticated.");
+    if (connection.session !== undefined) refuse(connection.socket, 4005, "Already authenticated.");
     else if (op === 2) identify(connection, d);
     else resume(connection, d);
     world.changed();
@@ -160,7 +161,7 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
     const note = (outcome: string) => attempts.push({ type: "identify", shard, intents, isResumeUrl, outcome });
     if (!asked.isAllowed) {
       note(`closed ${asked.code}`);
-      socket.close(asked.code, asked.reason);
+      refuse(socket, asked.code, asked.reason);
       return;
     }
     if (settings.sessionsLeft <= 0) {
@@ -186,7 +187,7 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
   function voidToken(): void {
     world.application.token = `void-${world.nextId()}`;
     for (const session of sessions.all()) sessions.end(session);
-    each(({ socket }) => socket.close(4004, "Authentication failed."));
+    each(({ socket }) => refuse(socket, 4004, "Authentication failed."));
   }
 
   function resume(connection: Connection, d: Fields): void {
@@ -197,7 +198,7 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
     const note = (outcome: string) => attempts.push({ type: "resume", ...of, isResumeUrl, outcome });
     if (d.token !== world.application.token) {
       note("closed 4004");
-      socket.close(4004, "Authentication failed.");
+      refuse(socket, 4004, "Authentication failed.");
       return;
     }
     if (session === undefined) {
@@ -207,7 +208,7 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
     }
     if (!Number.isInteger(after) || after > session.sequence || after < 0) {
       note("closed 4007");
-      socket.close(4007, "Invalid seq.");
+      refuse(socket, 4007, "Invalid seq.");
       return;
     }
     note(`resumed after ${after}`);

@@ -1,6 +1,7 @@
 /**
  * Interactions: opened by a person's command, click or modal, answered once within three seconds, and followed up with a token
  * that is valid for fifteen minutes.
+ * Rule: interaction-times
  */
 import { MessageFlags } from "discord.js";
 import { createForm, refusal } from "./api-error.ts";

@@ -1,4 +1,7 @@
-/** Checks messages that are made of components alone (`IS_COMPONENTS_V2`): texts, sections, containers, rows. */
+/**
+ * Checks messages that are made of components alone (`IS_COMPONENTS_V2`): texts, sections, containers, rows.
+ * Rule: layout-sizes
+ */
 import type { APIMessageTopLevelComponent } from "discord.js";
 import type { FieldPath, Form } from "./api-error.ts";
 import { createReading, type Reading, readButton, readRow } from "./component-form.ts";

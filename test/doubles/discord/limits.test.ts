@@ -111,6 +111,11 @@ describe("a message beyond its limits is refused with the faulty field", () => {
       { components: [row({ type: 2, style: 5, label: "l", url: "javascript:x" })] },
       ["components.0.components.0.url URL_TYPE_INVALID_SCHEME"],
     ],
+    [
+      "a link of more than 512 characters",
+      { components: [row({ type: 2, style: 5, label: "l", url: `https://a.example/${x(495)}` })] },
+      ["components.0.components.0.url BASE_TYPE_MAX_LENGTH"],
+    ],
     ["a long nonce", { content: "c", nonce: x(26) }, ["nonce BASE_TYPE_MAX_LENGTH"]],
     ["text that is an object", { content: { a: 1 } }, ["content STRING_TYPE_CONVERT"]],
     [
@@ -138,6 +143,24 @@ describe("a message beyond its limits is refused with the faulty field", () => {
     expect(problems(await call(discord, "POST", messages, { content: "c", ...body }))).toEqual(expected);
     expect(discord.channel.messages()).toHaveLength(before);
   });
+});
+
+test("an application has 100 slash commands and 15 commands for messages at most", async () => {
+  const register = (type: number, count: number) => {
+    const commands = times(count, (index) => ({
+      type,
+      name: `c${index}`,
+      ...(type === 1 ? { description: "d" } : {}),
+    }));
+    return call(discord, "PUT", `/applications/${discord.bot.id}/commands`, commands);
+  };
+  for (const [type, most] of [
+    [1, 100],
+    [3, 15],
+  ] as const) {
+    expect((await register(type, most)).status).toBe(200);
+    expect(problems(await register(type, most + 1))).toEqual([" APPLICATION_COMMANDS_TOO_MANY"]);
+  }
 });
 
 test("refusals have Discord's texts", async () => {

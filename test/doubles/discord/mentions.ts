@@ -1,4 +1,7 @@
-/** Whom a text calls and which links it would unfold, under the `allowed_mentions` it was sent with. */
+/**
+ * Whom a text calls and which links it would unfold, under the `allowed_mentions` it was sent with.
+ * Rule: allowed-mentions-decide
+ */
 import { MessageFlags, PermissionFlagsBits } from "discord.js";
 import { can } from "./permissions.ts";
 import type { ChannelRecord, MessageRecord, Pings, World } from "./world.ts";

@@ -1,4 +1,7 @@
-/** Reads the body of a message that is sent or edited, and refuses it as Discord would. */
+/**
+ * Reads the body of a message that is sent or edited, and refuses it as Discord would.
+ * Rules: file-sizes, message-sizes
+ */
 import { type APIEmbed, type APIMessageTopLevelComponent, MessageFlags } from "discord.js";
 import { createForm, type Form, refusal } from "./api-error.ts";
 import { readComponents } from "./component-form.ts";

@@ -1,4 +1,7 @@
-/** Messages are sent, edited and deleted here, by people and by the application. */
+/**
+ * Messages are sent, edited and deleted here, by people and by the application.
+ * Rule: nonce-posts-once
+ */
 import { PermissionFlagsBits } from "discord.js";
 import { refusal, wrongField } from "./api-error.ts";
 import { announceMessage } from "./events.ts";

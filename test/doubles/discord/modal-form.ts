@@ -1,6 +1,7 @@
 /**
  * Checks a modal: its title, its ids, and one to five texts or fields, in rows or under labels. Menus, ticks and uploads stand under
  * labels alone.
+ * Rules: modal-sizes, checkbox-group, file-upload, text-display-in-modals
  */
 import type { APIModalInteractionResponseCallbackData } from "discord.js";
 import { createForm, type FieldPath, type Form } from "./api-error.ts";

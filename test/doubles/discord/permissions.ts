@@ -1,4 +1,7 @@
-/** What somebody may do somewhere: roles, then the channel's overwrites, as Discord computes it. */
+/**
+ * What somebody may do somewhere: roles, then the channel's overwrites, as Discord computes it.
+ * Rule: overwrites-in-order
+ */
 import { PermissionFlagsBits as Flags } from "discord.js";
 import { refusal } from "./api-error.ts";
 import { isThread } from "./lookups.ts";

@@ -1,4 +1,7 @@
-/** Buckets as Discord keeps them: one a route and channel, guild or webhook, in windows that begin with the first request. */
+/**
+ * Buckets as Discord keeps them: one a route and channel, guild or webhook, in windows that begin with the first request.
+ * Rules: buckets-are-per-resource, bucket-numbers
+ */
 import { createHash } from "node:crypto";
 import type { Clock } from "./clock.ts";
 

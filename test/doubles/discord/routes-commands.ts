@@ -1,4 +1,7 @@
-/** Routes of the application's commands, global ones and those of a guild. */
+/**
+ * Routes of the application's commands, global ones and those of a guild.
+ * Rule: command-counts
+ */
 import type { APIApplicationCommand } from "discord.js";
 import { createForm, refusal } from "./api-error.ts";
 import { type CommandForm, readCommand } from "./command-form.ts";
@@ -93,8 +96,13 @@ function overwrite(request: RouteRequest): RouteAnswer {
     if (names.has(`${type} ${name}`)) form.wrong([index, "name"], "APPLICATION_COMMANDS_DUPLICATE_NAME", message);
     names.add(`${type} ${name}`);
   }
-  if (read.filter(({ type }) => type === 1).length > 100) {
-    form.wrong([], "APPLICATION_COMMANDS_TOO_MANY", "Maximum number of application commands reached (100).");
+  for (const [type, most] of [
+    [1, 100],
+    [2, 15],
+    [3, 15],
+  ] as const) {
+    if (read.filter((command) => command.type === type).length <= most) continue;
+    form.wrong([], "APPLICATION_COMMANDS_TOO_MANY", `Maximum number of application commands reached (${most}).`);
   }
   form.check();
   const next = read.map((one) =>

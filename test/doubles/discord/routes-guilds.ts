@@ -1,6 +1,6 @@
 /** Routes of guilds, their members and roles. */
 import { PermissionFlagsBits } from "discord.js";
-import { ApiError, refusal } from "./api-error.ts";
+import { refusal } from "./api-error.ts";
 import { announceMember } from "./events.ts";
 import { guildPayload } from "./guild-payloads.ts";
 import { isThread } from "./lookups.ts";
@@ -57,7 +57,7 @@ export const guildRoutes: Route[] = [
     pattern: "/guilds/:guild/members",
     handle: (request) => {
       const guild = ownGuild(request);
-      if (!request.world.application.portal.guildMembers) throw new ApiError(403, 50001, "Missing Access");
+      if (!request.world.application.portal.guildMembers) throw refusal("missingAccess");
       const after = BigInt(request.query.get("after") ?? 0);
       const limit = Number(request.query.get("limit") ?? 1);
       const members = [...guild.members.values()]

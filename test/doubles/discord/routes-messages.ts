@@ -1,4 +1,7 @@
-/** Routes of channels' messages and reactions. */
+/**
+ * Routes of channels' messages and reactions.
+ * Rule: message-pages
+ */
 import { PermissionFlagsBits } from "discord.js";
 import { createForm, refusal } from "./api-error.ts";
 import { timeOfId } from "./clock.ts";

@@ -1,4 +1,7 @@
-/** Routes of channels and threads. */
+/**
+ * Routes of channels and threads.
+ * Rule: thread-sizes
+ */
 import { PermissionFlagsBits as Flags } from "discord.js";
 import { createForm, refusal } from "./api-error.ts";
 import { announceChannel, announceThread } from "./events.ts";

@@ -1,4 +1,7 @@
-/** Gateway sessions: each numbers and keeps its events, so a resuming client gets what it missed. */
+/**
+ * Gateway sessions: each numbers and keeps its events, so a resuming client gets what it missed.
+ * Rule: sessions-keep-events
+ */
 import { randomUUID } from "node:crypto";
 import { GatewayIntentBits, PermissionFlagsBits } from "discord.js";
 import type { WebSocket } from "ws";

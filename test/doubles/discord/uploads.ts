@@ -19,7 +19,7 @@ const groups: Record<string, readonly string[]> = {
   audio: [".mp3", ".m4a", ".wav", ".ogg", ".opus", ".flac"],
 };
 
-/** The client looks at the name's end alone. */
+/** The client looks at the name's end alone. Rule: file-types */
 export function isOfType(name: string, types: readonly string[] | undefined): boolean {
   const end = /\.[^.]+$/.exec(name.toLowerCase())?.[0] ?? "";
   return types === undefined || types.some((type) => groups[type]?.includes(end) ?? type === end);

@@ -1,5 +1,6 @@
 /**
  * One call of a Web API method, as Slack handles it: failure on request, token, scope, rate, then the method itself.
+ * Rule: distributed-apps-read-less
  */
 import { methodRules, type Rate } from "./method-rules.ts";
 import type { SlackState } from "./state.ts";

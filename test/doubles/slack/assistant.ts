@@ -1,11 +1,13 @@
 /**
  * The assistant pane: threads a person opens in the app's DM, the context they stand in, and their status, title and
  * suggested prompts. A status may be set in any thread; it goes when the app answers there, and after two minutes.
+ * Rules: status-goes-by-itself, status-stands-in-any-thread
  */
 import type { Method } from "./api-call.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Events } from "./events.ts";
 import { channelFor } from "./posting.ts";
+import { most } from "./sizes.ts";
 import type { AssistantThread, Channel, Person, SlackState } from "./state.ts";
 import { type Arguments, isObject, type JsonObject, SlackRefusal } from "./wire.ts";
 
@@ -84,7 +86,8 @@ export function createAssistant(state: SlackState, events: Events, direct: (pers
         const status = args.text("status");
         if (status === undefined) throw new SlackRefusal("invalid_arguments");
         const messages = args.json("loading_messages");
-        if (Array.isArray(messages) && messages.length > 10) throw new SlackRefusal("invalid_arguments");
+        if (Array.isArray(messages) && messages.length > most("loading-messages"))
+          throw new SlackRefusal("invalid_arguments");
         thread.status = status;
         thread.loadingMessages = Array.isArray(messages) ? messages.map(String) : [];
         timers.get(thread)?.();
@@ -105,7 +108,12 @@ export function createAssistant(state: SlackState, events: Events, direct: (pers
         // Apps that are agents (`agent_view`) name no thread: the prompts stand in the DM.
         const thread = args.has("thread_ts") ? called(args, true) : directOf(args);
         const prompts = args.json("prompts");
-        if (!Array.isArray(prompts) || prompts.length < 1 || prompts.length > 4 || !prompts.every(isPrompt)) {
+        if (
+          !Array.isArray(prompts) ||
+          prompts.length < 1 ||
+          prompts.length > most("suggested-prompts") ||
+          !prompts.every(isPrompt)
+        ) {
           throw new SlackRefusal("invalid_arguments");
         }
         const title = args.text("title");

@@ -5,18 +5,17 @@
  */
 import { elementProblems } from "./element-rules.ts";
 import { itemProblems, missing, type Problem, textProblems, tooLong } from "./problems.ts";
+import { most } from "./sizes.ts";
 import { invalid, isObject, type JsonObject, objectsIn, SlackRefusal } from "./wire.ts";
-
-const markdownTotal = 12_000;
-const allBlocksTotal = 13_297;
-const blockOverhead = 125;
 
 export type Surface = "message" | "modal" | "home";
 
 /** Throws `invalid_blocks` (of views: `invalid_arguments`), or `msg_blocks_too_long` for what is too long only together. */
 export function checkBlocks(value: unknown, surface: Surface = "message"): JsonObject[] {
   const [place, limit, error] =
-    surface === "message" ? ["/blocks", 50, "invalid_blocks"] : ["/view/blocks", 100, "invalid_arguments"];
+    surface === "message"
+      ? (["/blocks", most("message-blocks"), "invalid_blocks"] as const)
+      : (["/view/blocks", most("view-blocks"), "invalid_arguments"] as const);
   if (!Array.isArray(value)) {
     throw invalid(surface === "message" ? "invalid_blocks_format" : error, `must be an array [json-pointer:${place}]`);
   }
@@ -35,10 +34,11 @@ function checkTotal(blocks: JsonObject[]): void {
   const markdown = blocks.filter((block) => block.type === "markdown");
   const markdownLength = markdown.reduce((sum, block) => sum + String(block.text).length, 0);
   const total = blocks.reduce(
-    (sum, block) => sum + textLength(block) + (block.type === "markdown" ? 0 : blockOverhead),
+    (sum, block) => sum + textLength(block) + (block.type === "markdown" ? 0 : most("block-weight")),
     0,
   );
-  if (markdownLength > markdownTotal || total > allBlocksTotal) throw new SlackRefusal("msg_blocks_too_long");
+  if (markdownLength > most("markdown-text") || total > most("blocks-together"))
+    throw new SlackRefusal("msg_blocks_too_long");
 }
 
 /** All text that is shown, at any depth. */
@@ -110,30 +110,30 @@ function blockProblems(block: unknown, place: string, surface: Surface): Problem
       `unsupported type: ${String(block.type)} is not supported in ${surface} views [json-pointer:${place}/type]`,
     ];
   }
-  return [...tooLong(block.block_id, 255, `${place}/block_id`), ...problemsByType(block, place)];
+  return [...tooLong(block.block_id, most("block-id"), `${place}/block_id`), ...problemsByType(block, place)];
 }
 
 function problemsByType(block: JsonObject, place: string): Problem[] {
   switch (block.type) {
     case "markdown":
       return typeof block.text === "string" && block.text !== ""
-        ? tooLong(block.text, markdownTotal, `${place}/text`)
+        ? tooLong(block.text, most("markdown-text"), `${place}/text`)
         : missing(undefined, "text", place);
     case "section":
       return sectionProblems(block, place);
     case "header":
-      return textProblems(block.text, `${place}/text`, 150, true);
+      return textProblems(block.text, `${place}/text`, most("header-text"), true);
     case "context":
       return [
-        ...itemProblems(block.elements, 1, 10, `${place}/elements`),
+        ...itemProblems(block.elements, 1, most("context-elements"), `${place}/elements`),
         ...objectsIn(block.elements).flatMap((element, at) =>
-          element.type === "image" ? [] : textProblems(element, `${place}/elements/${at}`, 3000),
+          element.type === "image" ? [] : textProblems(element, `${place}/elements/${at}`, most("text-object")),
         ),
       ];
     // https://docs.slack.dev/reference/block-kit/blocks/context-actions-block
     case "context_actions":
       return [
-        ...itemProblems(block.elements, 1, 5, `${place}/elements`),
+        ...itemProblems(block.elements, 1, most("context-actions"), `${place}/elements`),
         ...objectsIn(block.elements).flatMap((element, at) =>
           element.type === "feedback_buttons" || element.type === "icon_button"
             ? elementProblems(element, `${place}/elements/${at}`)
@@ -142,19 +142,22 @@ function problemsByType(block: JsonObject, place: string): Problem[] {
       ];
     case "actions":
       return [
-        ...itemProblems(block.elements, 1, 25, `${place}/elements`),
+        ...itemProblems(block.elements, 1, most("actions-elements"), `${place}/elements`),
         ...objectsIn(block.elements).flatMap((element, at) => elementProblems(element, `${place}/elements/${at}`)),
       ];
     case "input":
       return [
-        ...textProblems(block.label, `${place}/label`, 2000, true),
-        ...(block.hint === undefined ? [] : textProblems(block.hint, `${place}/hint`, 2000, true)),
+        ...textProblems(block.label, `${place}/label`, most("input-label"), true),
+        ...(block.hint === undefined ? [] : textProblems(block.hint, `${place}/hint`, most("input-label"), true)),
         ...(isObject(block.element)
           ? elementProblems(block.element, `${place}/element`)
           : missing(undefined, "element", place)),
       ];
     case "image":
-      return [...missing(block.alt_text, "alt_text", place), ...tooLong(block.alt_text, 2000, `${place}/alt_text`)];
+      return [
+        ...missing(block.alt_text, "alt_text", place),
+        ...tooLong(block.alt_text, most("image-alt-text"), `${place}/alt_text`),
+      ];
     case "rich_text":
       return Array.isArray(block.elements)
         ? emptyTexts(block.elements, `${place}/elements`)
@@ -179,13 +182,15 @@ function emptyTexts(elements: unknown, place: string): Problem[] {
 }
 
 function sectionProblems(block: JsonObject, place: string): Problem[] {
-  const text = block.text === undefined ? [] : textProblems(block.text, `${place}/text`, 3000);
+  const text = block.text === undefined ? [] : textProblems(block.text, `${place}/text`, most("section-text"));
   const fields =
     block.fields === undefined
       ? []
       : [
-          ...itemProblems(block.fields, 1, 10, `${place}/fields`),
-          ...objectsIn(block.fields).flatMap((field, at) => textProblems(field, `${place}/fields/${at}`, 2000)),
+          ...itemProblems(block.fields, 1, most("section-fields"), `${place}/fields`),
+          ...objectsIn(block.fields).flatMap((field, at) =>
+            textProblems(field, `${place}/fields/${at}`, most("section-field")),
+          ),
         ];
   const accessory = isObject(block.accessory) ? elementProblems(block.accessory, `${place}/accessory`) : [];
   if (block.text === undefined && block.fields === undefined) return missing(undefined, "text", place);

@@ -1,12 +1,11 @@
 /** chat.postMessage, postEphemeral, update, delete, getPermalink. */
 import type { Call, Method } from "./api-call.ts";
 import { channelFor, checkHasContent, checkMayPost, type Posting, readContent, threadFor } from "./posting.ts";
+import type { SlackError } from "./rules.ts";
 import { messageJson } from "./shapes.ts";
+import { most } from "./sizes.ts";
 import type { Channel, SlackState, StoredMessage } from "./state.ts";
 import { escapeText, type JsonObject, SlackRefusal, unescapeText } from "./wire.ts";
-
-/** Of `text` in chat.update, as Slack stores it: escaped, in UTF-8. */
-const updateBytes = 4000;
 
 export interface ChatTools {
   state: SlackState;
@@ -70,7 +69,7 @@ function update({ state, posting }: ChatTools, call: Call): JsonObject {
   if (message.stream?.state === "in_progress") throw new SlackRefusal("streaming_state_conflict");
   const content = readContent(call.args);
   const text = call.args.text("text") ?? "";
-  if (storedBytes(text) > updateBytes) throw new SlackRefusal("msg_too_long");
+  if (storedBytes(text) > most("update-bytes")) throw new SlackRefusal("msg_too_long");
   checkHasContent(content);
   // What is not given is taken away, except metadata: a text-only update removes the blocks.
   posting.change(message, { ...content, edited: { user: state.app.botUserId, ts: state.ts() } });
@@ -82,7 +81,7 @@ function storedBytes(text: string): number {
   return Buffer.byteLength(escapeText(unescapeText(text)));
 }
 
-function ownMessage(state: SlackState, channel: Channel, ts: string, foreign: string): StoredMessage {
+function ownMessage(state: SlackState, channel: Channel, ts: string, foreign: SlackError): StoredMessage {
   const message = state.message(channel.id, ts);
   if (message === undefined) throw new SlackRefusal("message_not_found");
   if (message.user !== state.app.botUserId) throw new SlackRefusal(foreign);

@@ -3,6 +3,7 @@ import type { Call, Method } from "./api-call.ts";
 import { scopeFor } from "./method-rules.ts";
 import { channelFor } from "./posting.ts";
 import { channelJson, messageJson, repliesOf } from "./shapes.ts";
+import { most, type Size } from "./sizes.ts";
 import type { Channel, Person, SlackState, StoredMessage } from "./state.ts";
 import { type JsonObject, SlackRefusal } from "./wire.ts";
 
@@ -27,7 +28,7 @@ export function conversationMethods(
           (channel.type === "channel" || channel.members.has(state.app.botUserId)) &&
           !(channel.isArchived && call.args.flag("exclude_archived") === true),
       );
-      const { items, next } = page(call, channels, 100, 1000);
+      const { items, next } = page(call, channels, 100, most("list-page"));
       return {
         channels: items.map((channel) => channelJson(state, channel)),
         response_metadata: { next_cursor: next },
@@ -47,7 +48,7 @@ export function conversationMethods(
           (type === "channel" || members.has(state.app.botUserId)) &&
           !(isArchived && call.args.flag("exclude_archived") === true),
       );
-      const { items, next } = page(call, channels, 100, 999);
+      const { items, next } = page(call, channels, 100, most("list-page"));
       const limited = items.map((channel) => {
         const { is_member: _member, num_members: _count, ...rest } = channelJson(state, channel);
         return rest;
@@ -57,7 +58,7 @@ export function conversationMethods(
     "conversations.members"(call) {
       const channel = channelFor(state, call.args.required("channel"));
       call.needScope(scopeFor(channel.type, "read"));
-      const { items, next } = page(call, [...channel.members], 100, 1000);
+      const { items, next } = page(call, [...channel.members], 100, most("members-page"));
       return { members: items, response_metadata: { next_cursor: next } };
     },
     "conversations.open": (call) => open(state, direct, call),
@@ -79,7 +80,7 @@ function open(state: SlackState, direct: (...people: Person[]) => Channel, call:
   const users = call.args.text("users");
   if (users === undefined || users === "") throw new SlackRefusal("users_list_not_supplied");
   const ids = users.split(",").map((id) => id.trim());
-  if (ids.length > 8) throw new SlackRefusal("too_many_users");
+  if (ids.length > most("group-dm-people")) throw new SlackRefusal("too_many_users");
   call.needScope(ids.length === 1 ? "im:write" : "mpim:write");
   const people = ids.map((id) => {
     const person = state.people.get(id);
@@ -109,7 +110,7 @@ function history(state: SlackState, call: Call): JsonObject {
     .filter((one) => one.threadTs === undefined || one.isBroadcast === true)
     .filter(inRange(call))
     .sort((one, other) => Number(other.ts) - Number(one.ts));
-  return messagePage(state, call, shown);
+  return messagePage(state, call, shown, 100, most("history-page"));
 }
 
 function replies(state: SlackState, call: Call): JsonObject {
@@ -122,7 +123,7 @@ function replies(state: SlackState, call: Call): JsonObject {
     .filter(inRange(call))
     .sort((one, other) => Number(one.ts) - Number(other.ts));
   // The parent always leads, whatever the range.
-  return messagePage(state, call, [parent, ...answers]);
+  return messagePage(state, call, [parent, ...answers], 1000, most("replies-page"));
 }
 
 function inRange(call: Call): (message: StoredMessage) => boolean {
@@ -137,8 +138,8 @@ function inRange(call: Call): (message: StoredMessage) => boolean {
   };
 }
 
-function messagePage(state: SlackState, call: Call, all: StoredMessage[]): JsonObject {
-  const { items, next } = page(call, all, 100, 999);
+function messagePage(state: SlackState, call: Call, all: StoredMessage[], standard: number, limit: Size): JsonObject {
+  const { items, next } = page(call, all, standard, limit);
   const withMetadata = call.args.flag("include_all_metadata") === true;
   return {
     messages: items.map((message) => messageJson(state, message, withMetadata)),
@@ -149,13 +150,13 @@ function messagePage(state: SlackState, call: Call, all: StoredMessage[]): JsonO
 }
 
 /** A cursor names the first item of the next page; it is opaque to the caller. */
-function page<Item>(call: Call, all: Item[], standard: number, most: number): { items: Item[]; next: string } {
-  const limit = call.args.count("limit") ?? standard;
-  if (limit < 1 || limit > most) throw new SlackRefusal("invalid_limit");
+function page<Item>(call: Call, all: Item[], standard: number, limit: Size): { items: Item[]; next: string } {
+  const wanted = call.args.count("limit") ?? standard;
+  if (wanted < 1 || wanted > limit) throw new SlackRefusal("invalid_limit");
   const cursor = call.args.text("cursor") ?? "";
   const start = cursor === "" ? 0 : Number(/^next:(\d+)$/.exec(Buffer.from(cursor, "base64").toString())?.[1]);
   if (Number.isNaN(start)) throw new SlackRefusal("invalid_cursor");
-  const end = start + limit;
+  const end = start + wanted;
   const next = end < all.length ? Buffer.from(`next:${end}`).toString("base64") : "";
   return { items: all.slice(start, end), next };
 }

@@ -3,6 +3,7 @@
  *
  * Events are tried again up to three times: at once after 3 s without an acknowledgement, 60 s later when the socket went
  * away or there was none, then after 1 and 5 minutes. What a person does with buttons, modals and commands is tried once.
+ * Rule: events-are-tried-again
  */
 import { randomUUID } from "node:crypto";
 import type { SlackState } from "./state.ts";

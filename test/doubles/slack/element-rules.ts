@@ -1,5 +1,6 @@
 /** What Slack accepts as interactive elements, with the sizes of the Block Kit reference. */
 import { itemProblems, missing, type Problem, textProblems, tooLong } from "./problems.ts";
+import { most, type Size } from "./sizes.ts";
 import { isObject, type JsonObject, objectsIn } from "./wire.ts";
 
 const known = [
@@ -34,8 +35,10 @@ export function elementProblems(element: JsonObject, place: string): Problem[] {
     return [`unsupported type: ${String(element.type)} [json-pointer:${place}/type]`];
   }
   return [
-    ...tooLong(element.action_id, 255, `${place}/action_id`),
-    ...(element.placeholder === undefined ? [] : textProblems(element.placeholder, `${place}/placeholder`, 150, true)),
+    ...tooLong(element.action_id, most("action-id"), `${place}/action_id`),
+    ...(element.placeholder === undefined
+      ? []
+      : textProblems(element.placeholder, `${place}/placeholder`, most("placeholder-text"), true)),
     ...(isObject(element.confirm) ? confirmProblems(element.confirm, `${place}/confirm`) : []),
     ...problemsByType(element, place),
   ];
@@ -57,12 +60,12 @@ function problemsByType(element: JsonObject, place: string): Problem[] {
       return inputProblems(element, place);
     case "static_select":
     case "multi_static_select":
-      return optionProblems(element, place, 100);
+      return optionProblems(element, place, most("select-options"));
     case "overflow":
-      return optionProblems(element, place, 5);
+      return optionProblems(element, place, most("overflow-options"));
     case "checkboxes":
     case "radio_buttons":
-      return optionProblems(element, place, 10);
+      return optionProblems(element, place, most("checkbox-options"));
     case "file_input":
       return uploadProblems(element, place);
     case "image":
@@ -75,26 +78,27 @@ function problemsByType(element: JsonObject, place: string): Problem[] {
 function buttonProblems(button: JsonObject, place: string): Problem[] {
   const isStyled = button.style === undefined || button.style === "primary" || button.style === "danger";
   return [
-    ...textProblems(button.text, `${place}/text`, 75, true),
-    ...tooLong(button.value, 2000, `${place}/value`),
-    ...tooLong(button.url, 3000, `${place}/url`),
-    ...tooLong(button.accessibility_label, 75, `${place}/accessibility_label`),
+    ...textProblems(button.text, `${place}/text`, most("button-text"), true),
+    ...tooLong(button.value, most("button-value"), `${place}/value`),
+    ...tooLong(button.url, most("button-url"), `${place}/url`),
+    ...tooLong(button.accessibility_label, most("button-label"), `${place}/accessibility_label`),
     ...(isStyled ? [] : [`must be one of: primary, danger [json-pointer:${place}/style]`]),
   ];
 }
 
 function inputProblems(input: JsonObject, place: string): Problem[] {
-  const most = input.max_length;
-  const isTooMuch = most !== undefined && (typeof most !== "number" || most < 1 || most > 3000);
+  const limit = input.max_length;
+  const isNumber = typeof limit === "number" && limit >= 1 && limit <= most("input-text");
+  const isTooMuch = limit !== undefined && !isNumber;
   return [
-    ...tooLong(input.initial_value, 3000, `${place}/initial_value`),
-    ...(isTooMuch ? [`must be between 1 and 3000 [json-pointer:${place}/max_length]`] : []),
+    ...tooLong(input.initial_value, most("input-text"), `${place}/initial_value`),
+    ...(isTooMuch ? [`must be between 1 and ${most("input-text")} [json-pointer:${place}/max_length]`] : []),
   ];
 }
 
-/** Any list of extensions will do: Slack says that it checks them for convenience only. */
-function uploadProblems({ max_files: most, filetypes }: JsonObject, place: string): Problem[] {
-  const isCount = most === undefined || (Number.isInteger(most) && Number(most) >= 1 && Number(most) <= 10);
+/** Any list of extensions will do: Slack says that it checks them for convenience only. Rule: file-input */
+function uploadProblems({ max_files: limit, filetypes }: JsonObject, place: string): Problem[] {
+  const isCount = limit === undefined || (Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= 10);
   const isList =
     filetypes === undefined || (Array.isArray(filetypes) && filetypes.every((type) => typeof type === "string"));
   return [
@@ -103,27 +107,29 @@ function uploadProblems({ max_files: most, filetypes }: JsonObject, place: strin
   ];
 }
 
-function optionProblems(element: JsonObject, place: string, most: number): Problem[] {
-  if (element.option_groups !== undefined) return itemProblems(element.option_groups, 1, 100, `${place}/option_groups`);
+function optionProblems(element: JsonObject, place: string, limit: Size): Problem[] {
+  if (element.option_groups !== undefined) {
+    return itemProblems(element.option_groups, 1, most("option-groups"), `${place}/option_groups`);
+  }
   return [
-    ...itemProblems(element.options, 1, most, `${place}/options`),
+    ...itemProblems(element.options, 1, limit, `${place}/options`),
     ...objectsIn(element.options).flatMap((option, at) => [
-      ...textProblems(option.text, `${place}/options/${at}/text`, 75),
-      ...tooLong(option.value, 150, `${place}/options/${at}/value`),
+      ...textProblems(option.text, `${place}/options/${at}/text`, most("option-text")),
+      ...tooLong(option.value, most("option-value"), `${place}/options/${at}/value`),
       ...(option.description === undefined
         ? []
-        : textProblems(option.description, `${place}/options/${at}/description`, 75)),
+        : textProblems(option.description, `${place}/options/${at}/description`, most("option-description"))),
     ]),
-    ...initialProblems(element, place, most),
+    ...initialProblems(element, place, limit),
   ];
 }
 
 /** What is chosen at first must be one of the options, to the letter; choosing nothing is leaving it out. */
-function initialProblems(element: JsonObject, place: string, most: number): Problem[] {
+function initialProblems(element: JsonObject, place: string, limit: Size): Problem[] {
   if (element.initial_options === undefined) return [];
   const options = objectsIn(element.options).map((option) => JSON.stringify(option));
   return [
-    ...itemProblems(element.initial_options, 1, most, `${place}/initial_options`),
+    ...itemProblems(element.initial_options, 1, limit, `${place}/initial_options`),
     ...objectsIn(element.initial_options).flatMap((option, at) =>
       options.includes(JSON.stringify(option))
         ? []
@@ -134,9 +140,11 @@ function initialProblems(element: JsonObject, place: string, most: number): Prob
 
 function confirmProblems(confirm: JsonObject, place: string): Problem[] {
   return [
-    ...(confirm.title === undefined ? [] : textProblems(confirm.title, `${place}/title`, 100, true)),
-    ...textProblems(confirm.text, `${place}/text`, 300),
-    ...(confirm.confirm === undefined ? [] : textProblems(confirm.confirm, `${place}/confirm`, 30, true)),
-    ...(confirm.deny === undefined ? [] : textProblems(confirm.deny, `${place}/deny`, 30, true)),
+    ...(confirm.title === undefined ? [] : textProblems(confirm.title, `${place}/title`, most("confirm-title"), true)),
+    ...textProblems(confirm.text, `${place}/text`, most("confirm-text")),
+    ...(confirm.confirm === undefined
+      ? []
+      : textProblems(confirm.confirm, `${place}/confirm`, most("confirm-button"), true)),
+    ...(confirm.deny === undefined ? [] : textProblems(confirm.deny, `${place}/deny`, most("confirm-button"), true)),
   ];
 }

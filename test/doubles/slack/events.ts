@@ -1,6 +1,7 @@
 /**
  * Events to the app: the outer envelope of the Events API, sent only when the app subscribes to the event, has its scope,
  * and is where it happens.
+ * Rule: events-need-their-scope
  */
 import type { Token } from "./api-call.ts";
 import type { Courier, Delivery } from "./delivery.ts";
@@ -28,7 +29,7 @@ const subscriptionNames: Record<Channel["type"], string> = {
 };
 
 export function createEvents(state: SlackState, token: Token, courier: Courier): Events {
-  /** Only apps that subscribe to changes of it get what people look at. Histories never have it. */
+  /** Only apps that subscribe to changes of it get what people look at. Histories never have it. Rule: context-comes-with-messages */
   function contextOf(user: string): JsonObject {
     const entities = state.lookingAt.get(user);
     if (entities === undefined || events.unsubscribed.has("app_context_changed")) return {};

@@ -1,12 +1,14 @@
 /**
  * Files: an upload in three steps (URL, POST, completion), files.info, and downloads, which answer with a login page
  * instead of an error when the bearer token is missing or may not read files.
+ * Rules: downloads-need-the-token, uploads-take-three-steps
  */
 import type { IncomingMessage } from "node:http";
 import type { Method, Token } from "./api-call.ts";
 import { channelFor, checkMayPost, type Posting, threadFor } from "./posting.ts";
 import type { Page } from "./server.ts";
 import { fileJson } from "./shapes.ts";
+import { most } from "./sizes.ts";
 import type { Channel, SlackState, StoredFile } from "./state.ts";
 import { type Arguments, objectsIn, SlackRefusal } from "./wire.ts";
 
@@ -23,8 +25,9 @@ export function createFiles(state: SlackState, posting: Posting, tokens: Map<str
     const length = args.count("length") ?? 0;
     const name = args.required("filename");
     if (length <= 0) throw new SlackRefusal("missing_argument");
-    if (args.text("snippet_type") !== undefined && length > 1024 * 1024) throw new SlackRefusal("snippet_too_large");
-    if ((args.text("alt_text") ?? "").length > 1000) throw new SlackRefusal("alt_txt_too_large");
+    if (args.text("snippet_type") !== undefined && length > most("snippet-bytes"))
+      throw new SlackRefusal("snippet_too_large");
+    if ((args.text("alt_text") ?? "").length > most("alt-text")) throw new SlackRefusal("alt_txt_too_large");
     const file: StoredFile = {
       id: state.id("F"),
       name,

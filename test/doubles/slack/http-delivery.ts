@@ -1,6 +1,7 @@
 /**
  * Delivery over HTTP to the app's request URL: signed with v0 signatures, events as JSON, the rest as forms, retries told
  * in headers. Requests that Slack would never send (unsigned, badly signed, stale, malformed) go out through `sendRaw`.
+ * Rule: requests-are-signed
  */
 import { createHmac } from "node:crypto";
 import { type IncomingHttpHeaders, request } from "node:http";

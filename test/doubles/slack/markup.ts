@@ -9,6 +9,7 @@
  * Slack's servers fetch every address of a message, unless both `unfurl_links` and `unfurl_media` are false when it is posted
  * (slackhq/slack-api-docs, page_unfurling.md). An edit fetches nothing else than the post allows (NousResearch/hermes-agent#97957).
  * Streams have no such argument (slackapi/node-slack-sdk#2389), so here every address in one is fetched.
+ * Rule: markup-notifies-in-code
  */
 import { Lexer, type Token, type Tokens } from "marked";
 import type { StoredMessage } from "./state.ts";

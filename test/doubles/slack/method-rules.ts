@@ -1,6 +1,7 @@
 /**
  * What each method asks of its caller: the kind of token, the scope, and how often it may be called.
  * From the pages of the methods on docs.slack.dev.
+ * Rules: method-scopes, method-tiers
  */
 import type { Channel } from "./state.ts";
 

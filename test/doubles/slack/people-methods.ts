@@ -51,8 +51,8 @@ export function peopleMethods(state: SlackState): Record<string, Method> {
     }),
     "usergroups.users.list"({ args }) {
       const group = state.groups.get(args.required("usergroup"));
-      if (group === undefined) throw new SlackRefusal("no_such_subteam");
-      if (group.isDisabled && args.flag("include_disabled") !== true) throw new SlackRefusal("subteam_disabled");
+      const isHidden = group?.isDisabled === true && args.flag("include_disabled") !== true;
+      if (group === undefined || isHidden) throw new SlackRefusal("no_such_subteam");
       return { users: group.users };
     },
     "reactions.add"({ args }) {

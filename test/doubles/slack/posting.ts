@@ -8,6 +8,7 @@ import type { Events } from "./events.ts";
 import { effectsOf } from "./markup.ts";
 import { pingsOf } from "./pings.ts";
 import { messageJson, repliesOf } from "./shapes.ts";
+import { most } from "./sizes.ts";
 import type { Channel, SlackState, StoredMessage } from "./state.ts";
 import { type Arguments, invalid, isObject, type JsonObject, objectsIn, SlackRefusal } from "./wire.ts";
 
@@ -44,7 +45,7 @@ export function readContent(args: Arguments): Content {
   if (markdown !== undefined && (text !== "" || rawBlocks !== undefined))
     throw new SlackRefusal("markdown_text_conflict");
   if (text.length > textLimit || (markdown?.length ?? 0) > markdownLimit) throw new SlackRefusal("msg_too_long");
-  if (attachments.length > 100) throw new SlackRefusal("too_many_attachments");
+  if (attachments.length > most("message-attachments")) throw new SlackRefusal("too_many_attachments");
   const blocks = rawBlocks === undefined ? [] : withIds(checkBlocks(rawBlocks));
   if (markdown !== undefined && markdown !== "") blocks.push({ type: "markdown", text: markdown, block_id: "md" });
   const metadata = readMetadata(args);

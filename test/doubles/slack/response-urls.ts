@@ -1,16 +1,15 @@
 /**
  * Response URLs of clicks and commands: five posts within 30 minutes, without a token; to the person alone unless
  * `response_type: in_channel`, or in place of the message that was clicked.
+ * Rule: response-urls-need-no-token
  */
 import { randomBytes } from "node:crypto";
 import type { Delivery } from "./delivery.ts";
 import { checkHasContent, type Posting, readContent } from "./posting.ts";
 import type { Page } from "./server.ts";
+import { most } from "./sizes.ts";
 import type { SlackState } from "./state.ts";
 import { createArguments, isObject, type JsonObject, SlackRefusal } from "./wire.ts";
-
-const lifeMs = 30 * 60_000;
-const uses = 5;
 
 interface Place {
   channel: string;
@@ -69,7 +68,7 @@ export function createResponseUrls(state: SlackState, posting: Posting): Respons
     log,
     open(place) {
       const path = `/response/${state.team.id}/${randomBytes(9).toString("hex")}`;
-      known.set(path, { place, until: state.clock.now() + lifeMs, left: uses });
+      known.set(path, { place, until: state.clock.now() + most("response-url-ms"), left: most("response-url-uses") });
       return `${state.url}${path}`;
     },
     respond(path, body) {

@@ -1,21 +1,86 @@
 /** What the double enforces, by the error that Slack answers with, or by a name of ours in kebab-case. */
-import type { Rule } from "../rules.ts";
+import { type Rule, read } from "../rules.ts";
+import { slackRefusals } from "./refusals.ts";
+import { slackSizes } from "./sizes.ts";
+
+const rule = read("2026-11-28");
 
 export const slackRules = {
-  app_context_changed: {
-    says: "With `agent_view` and this event, messages in DMs carry what their person looks at: entities with their workspace, most relevant first. The event names no person, and its context may be empty.",
-    page: "https://docs.slack.dev/reference/events/app_context_changed",
-    read: "2026-11-28",
-  },
+  ...slackRefusals,
+  ...slackSizes,
+  "context-comes-with-messages": rule(
+    "https://docs.slack.dev/reference/events/app_context_changed",
+    "With `agent_view` and `app_context_changed`, a message in a DM carries what its person looks at: entities with their workspace, most relevant first. The event names no person, and its context may be empty.",
+  ),
+  "distributed-apps-read-less": rule(
+    "https://docs.slack.dev/changelog/2025/05/29/rate-limit-changes-for-non-marketplace-apps",
+    "Apps that are sold outside of the Marketplace read 15 messages of a history or thread at once, and once a minute.",
+  ),
+  "downloads-need-the-token": rule(
+    "https://docs.slack.dev/reference/objects/file-object",
+    "A file is downloaded with the app's token; without it a login page comes.",
+  ),
+  "events-are-tried-again": rule(
+    "https://docs.slack.dev/apis/events-api",
+    "An event without an acknowledgement within three seconds is sent again: at once, after one minute and after five.",
+  ),
+  "events-need-their-scope": rule(
+    "https://docs.slack.dev/apis/events-api",
+    "An app gets the events to which it subscribes, has the scope, and is where they happen.",
+  ),
+  "file-input": rule(
+    "https://docs.slack.dev/reference/block-kit/block-elements/file-input-element",
+    "A modal's upload takes 1 to 10 files, 10 by default, of at most 10 MB each. Its `filetypes` are a convenience: other kinds can come.",
+  ),
+  "markup-notifies-in-code": rule(
+    "https://github.com/PostHog/posthog/pull/95054",
+    "Mentions and links form wherever their markup stands, in code too, and only `&lt;` keeps them from it.",
+  ),
+  "method-scopes": rule("https://docs.slack.dev/reference/methods", "Each method needs the scope on its page."),
+  "method-tiers": rule(
+    "https://docs.slack.dev/apis/web-api/rate-limits",
+    "A method may be called as often as its tier says: 1, 20, 50 or 100 times a minute; one message a second in a channel.",
+  ),
+  "requests-are-signed": rule(
+    "https://docs.slack.dev/authentication/verifying-requests-from-slack",
+    "A request has a signature and a time; one that is older than five minutes is not to be trusted.",
+  ),
+  "response-urls-need-no-token": rule(
+    "https://docs.slack.dev/interactivity/handling-user-interaction",
+    "A response URL posts without a token, to the person alone unless the response says otherwise.",
+  ),
+  "search-sees-what-its-person-sees": rule(
+    "https://docs.slack.dev/reference/methods/search.messages",
+    "A search finds what the person sees to whom the token belongs.",
+  ),
+  "sockets-share-envelopes": rule(
+    "https://docs.slack.dev/apis/events-api/using-socket-mode",
+    "An app has ten sockets at most, and each envelope goes to one of them.",
+  ),
+  "status-goes-by-itself": rule(
+    "https://docs.slack.dev/reference/methods/assistant.threads.setStatus",
+    "The status of a thread goes when the app answers there, and after two minutes.",
+  ),
+  "status-stands-in-any-thread": rule(
+    "https://docs.slack.dev/reference/methods/assistant.threads.setStatus",
+    "A status may stand in any thread with the scope to write.",
+  ),
+  "stream-holds-12000-bytes": rule(
+    "https://github.com/openclaw/openclaw/pull/143882",
+    "A streamed message holds 12,000 bytes of text, and about 10,600 beside task cards.",
+  ),
+  "stream-lasts-five-minutes": rule(
+    "https://github.com/slackapi/node-slack-sdk/issues/2702",
+    "A stream ends by itself about five minutes after it began.",
+  ),
+  "uploads-take-three-steps": rule(
+    "https://docs.slack.dev/messaging/working-with-files",
+    "A file is uploaded by asking for an address, posting the bytes there, and completing the upload.",
+  ),
   "dm-is-a-thread": {
     says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
     page: "https://docs.slack.dev/ai/developing-agents",
     read: "2026-11-27",
-  },
-  file_input: {
-    says: "A modal's upload stands in an input block, takes 1 to 10 files, 10 by default, of at most 10 MB each, and needs `files:read`. Its `filetypes` are a convenience: other kinds can come.",
-    page: "https://docs.slack.dev/reference/block-kit/block-elements/file-input-element",
-    read: "2026-11-28",
   },
   restricted_action_non_threadable_channel: {
     says: "A channel whose policy forbids threads refuses a post with `thread_ts`.",
@@ -23,3 +88,6 @@ export const slackRules = {
     read: "2026-11-27",
   },
 } as const satisfies Record<string, Rule>;
+
+/** What the double may refuse with. An error without a rule does not compile: add its rule. */
+export type SlackError = Exclude<keyof typeof slackRules, `${string}-${string}`>;

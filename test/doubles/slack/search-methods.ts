@@ -1,9 +1,11 @@
 /**
  * search.messages, for the user whom the token belongs to: everything that this user can see, DMs too. Words are all
  * required; `in:`, `from:`, `after:` and `before:` narrow the search, days exclusive.
+ * Rule: search-sees-what-its-person-sees
  */
 import type { Call, Method } from "./api-call.ts";
 import { channelJson } from "./shapes.ts";
+import { most } from "./sizes.ts";
 import type { Channel, SlackState, StoredMessage } from "./state.ts";
 import { type JsonObject, SlackRefusal } from "./wire.ts";
 
@@ -14,7 +16,7 @@ export function searchMethods(state: SlackState): Record<string, Method> {
 function search(state: SlackState, call: Call): JsonObject {
   const query = call.args.required("query").trim();
   if (query === "") throw new SlackRefusal("no_query");
-  const count = Math.min(call.args.count("count") ?? 20, 100);
+  const count = Math.min(call.args.count("count") ?? 20, most("search-page"));
   const parts = query.split(/\s+/);
   const modifiers = parts.filter((part) => /^(?:in|from|after|before):/.test(part));
   const words = parts.filter((part) => !modifiers.includes(part)).map((word) => word.toLowerCase());

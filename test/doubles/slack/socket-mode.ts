@@ -3,6 +3,7 @@
  *
  * Several sockets may be open; each envelope goes to one of them, in turn. A test can cut them without a close frame,
  * leave them silent (open, and deaf and dumb), or have Slack ask for a new one with a `disconnect` frame.
+ * Rule: sockets-share-envelopes
  */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";

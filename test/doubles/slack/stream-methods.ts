@@ -4,6 +4,7 @@
  *
  * How much one streamed message holds stands on no page. Users measured bytes: 12,000 of text, about 10,600 as soon as
  * there are task cards, whose details and outputs count twice (CopilotKit#6064, openclaw#143882).
+ * Rules: stream-holds-12000-bytes, stream-lasts-five-minutes
  */
 import type { Call, Method } from "./api-call.ts";
 import { checkBlocks } from "./block-rules.ts";

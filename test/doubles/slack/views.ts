@@ -4,11 +4,10 @@
  */
 import type { Method } from "./api-call.ts";
 import { elementsOf } from "./block-elements.ts";
+import { most } from "./sizes.ts";
 import type { Person, SlackState, StoredView } from "./state.ts";
 import { checkView } from "./view-rules.ts";
 import { isObject, type JsonObject, objectsIn, SlackRefusal } from "./wire.ts";
-
-const triggerMs = 3000;
 
 export interface Views {
   methods: Record<string, Method>;
@@ -97,7 +96,7 @@ export function createViews(state: SlackState): Views {
     const view = checkView(value, "modal");
     const userId = take(triggerId);
     const stack = stackOf(userId);
-    if (isPush && stack.length >= 3) throw new SlackRefusal("push_limit_reached");
+    if (isPush && stack.length >= most("open-views")) throw new SlackRefusal("push_limit_reached");
     if (!isPush) for (const other of stack) other.state = "closed";
     return open(userId, view, "modal", isPush ? stack.at(-1) : undefined);
   }
@@ -120,7 +119,7 @@ export function createViews(state: SlackState): Views {
         view.state = "closed";
         break;
       default:
-        throw new SlackRefusal("unknown response_action");
+        view.failure = "unknown response_action";
     }
   }
 
@@ -159,7 +158,7 @@ export function createViews(state: SlackState): Views {
     },
     trigger(person) {
       const id = `${state.clock.now()}.${state.id("tr")}.${state.id("x")}`;
-      triggers.set(id, { userId: person.id, until: state.clock.now() + triggerMs, isUsed: false });
+      triggers.set(id, { userId: person.id, until: state.clock.now() + most("trigger-ms"), isUsed: false });
       return id;
     },
     json,
@@ -234,10 +233,10 @@ export function checkSubmission(blocks: JsonObject[], values: Record<string, str
     if (element.type !== "plain_text_input") continue;
     const given = values[String(element.action_id)] ?? element.initial_value ?? "";
     if (typeof given !== "string") continue;
-    const most = typeof element.max_length === "number" ? element.max_length : 3000;
+    const limit = typeof element.max_length === "number" ? element.max_length : most("input-text");
     if (given === "" && block.optional !== true)
       throw new Error(`slack double: ${element.action_id} must be filled in`);
-    if (given.length > most) throw new Error(`slack double: ${element.action_id} takes ${most} characters at most`);
+    if (given.length > limit) throw new Error(`slack double: ${element.action_id} takes ${limit} characters at most`);
   }
 }
 

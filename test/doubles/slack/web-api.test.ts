@@ -350,6 +350,8 @@ describe("history", () => {
     expect(members.members).toEqual([slack.ann.id, slack.ben.id]);
     expect(members.response_metadata).toMatchObject({ next_cursor: expect.stringMatching(/./) });
     expect(await call("conversations.list", { types: "rooms" })).toMatchObject({ error: "invalid_types" });
+    expect(await call("conversations.list", { limit: 999 })).toMatchObject({ ok: true });
+    expect(await call("conversations.list", { limit: 1000 })).toMatchObject({ error: "invalid_limit" });
   });
 });
 

@@ -1,16 +1,18 @@
 /** Request and response formats: JSON values, arguments of a call, and Slack's errors. */
 
+import type { SlackError } from "./rules.ts";
+
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
 /** `{ ok: false, error }`, with what else the answer carries. */
 export class SlackRefusal extends Error {
-  readonly error: string;
+  readonly error: SlackError;
   readonly body: JsonObject;
   readonly headers: Record<string, string>;
   readonly status: number;
 
-  constructor(error: string, body: JsonObject = {}, headers: Record<string, string> = {}, status = 200) {
+  constructor(error: SlackError, body: JsonObject = {}, headers: Record<string, string> = {}, status = 200) {
     super(error);
     this.error = error;
     this.body = body;
@@ -20,7 +22,7 @@ export class SlackRefusal extends Error {
 }
 
 /** As Slack says what is wrong with arguments: `[ERROR] …` lines, which the client libraries log. */
-export function invalid(error: string, ...problems: string[]): SlackRefusal {
+export function invalid(error: SlackError, ...problems: string[]): SlackRefusal {
   return new SlackRefusal(error, {
     ...(error === "invalid_blocks" ? { errors: problems } : {}),
     response_metadata: { messages: problems.map((problem) => `[ERROR] ${problem}`) },
@@ -43,7 +45,7 @@ export interface Arguments {
   flag(name: string): boolean | undefined;
   count(name: string): number | undefined;
   /** Undefined when absent; `invalid_arguments` or the given error when it is no JSON. */
-  json(name: string, error?: string): Json | undefined;
+  json(name: string, error?: SlackError): Json | undefined;
 }
 
 export function createArguments(values: JsonObject): Arguments {

@@ -1,0 +1,116 @@
+/**
+ * What Discord refuses, by the code that it answers with: of errors, of closed gateway connections, and of single fields in a
+ * form. Discord documents three codes of fields as examples; the pages of the others say what the field may hold.
+ */
+import { type Rule, read } from "../rules.ts";
+
+const docs = "https://docs.discord.com/developers";
+const codes = `${docs}/topics/opcodes-and-status-codes#json-json-error-codes`;
+const closeCodes = `${docs}/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes`;
+const commands = `${docs}/interactions/application-commands`;
+const components = `${docs}/components/reference`;
+const messages = `${docs}/resources/message`;
+const fields = `${docs}/reference#error-messages`;
+const rule = read("2026-11-28");
+
+export const discordRefusals = {
+  0: rule(
+    codes,
+    "What is wrong in general has no code of its own: an unknown path, a wrong method, a wrong token, a 429.",
+  ),
+  4001: rule(closeCodes, "An opcode that does not exist closes the connection."),
+  4002: rule(closeCodes, "A payload that can't be read closes the connection."),
+  4003: rule(closeCodes, "A payload before identifying closes the connection."),
+  4004: rule(closeCodes, "A wrong token closes the connection for good."),
+  4005: rule(closeCodes, "Identifying twice closes the connection."),
+  4007: rule(closeCodes, "A wrong sequence number in a resume closes the connection."),
+  4008: rule(closeCodes, "Too many payloads close the connection."),
+  4009: rule(closeCodes, "A session without heartbeats times out."),
+  4010: rule(closeCodes, "A shard that does not exist closes the connection for good."),
+  4011: rule(closeCodes, "A connection for too many servers without shards closes for good."),
+  4012: rule(closeCodes, "A version of the gateway that does not exist closes the connection for good."),
+  4013: rule(closeCodes, "An intent that does not exist closes the connection for good."),
+  4014: rule(closeCodes, "An intent that the application was not given closes the connection for good."),
+  10003: rule(codes, "A channel that does not exist is unknown."),
+  10004: rule(codes, "A server that does not exist is unknown."),
+  10007: rule(codes, "A person who is not there is no member."),
+  10008: rule(codes, "A message that does not exist is unknown."),
+  10011: rule(codes, "A role that does not exist is unknown."),
+  10013: rule(codes, "A person who does not exist is unknown."),
+  10014: rule(codes, "A reaction is an emoji that exists."),
+  10015: rule(codes, "A webhook that does not exist is unknown."),
+  10062: rule(codes, "An interaction that is over is unknown."),
+  10063: rule(codes, "A command that does not exist is unknown."),
+  20012: rule(codes, "A bot manages its own application only."),
+  30010: rule(codes, "A message has reactions with 20 emojis at most."),
+  40005: rule(codes, "A request or a file that is too large is refused."),
+  40060: rule(codes, "An interaction is answered once."),
+  50001: rule(codes, "A bot that does not see a place has no access to it."),
+  50003: rule(codes, "Some actions do not exist in DMs."),
+  50005: rule(codes, "A bot edits its own messages only."),
+  50006: rule(codes, "A message has something in it."),
+  50007: rule(codes, "A person may take no DMs."),
+  50008: rule(codes, "A channel without text takes no messages."),
+  50013: rule(codes, "A bot without the permission may not act."),
+  50016: rule(codes, "Messages are deleted together from two to a hundred."),
+  50021: rule(codes, "Messages of the system can't be changed or begin a thread."),
+  50024: rule(codes, "Some actions do not exist in channels of that type."),
+  50027: rule(codes, "The token of an interaction is good for 15 minutes."),
+  50033: rule(codes, "A DM is opened with somebody who exists."),
+  50034: rule(codes, "Messages that are older than two weeks can't be deleted together."),
+  50035: rule(codes, "A form with wrong fields is refused, with an error at each of them."),
+  50083: rule(codes, "An archived thread takes no messages of others and no members."),
+  50109: rule(codes, "A body is JSON."),
+  50278: rule(codes, "A bot sends no DM to a person with whom it shares no server."),
+  160002: rule(codes, "Who can't read the history can't reply."),
+  160004: rule(codes, "A message begins one thread."),
+  160005: rule(codes, "A locked thread takes no messages."),
+  APPLICATION_COMMANDS_DUPLICATE_NAME: rule(commands, "The name of a command is unique in its scope and type."),
+  APPLICATION_COMMANDS_TOO_MANY: rule(commands, "An application has 100 chat input commands at most."),
+  APPLICATION_COMMAND_INVALID_NAME: rule(commands, "The name of a command has 1 to 32 letters in lower case."),
+  APPLICATION_COMMAND_OPTIONS_NAME_INVALID: rule(commands, "The name of an option is unique in its command."),
+  APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID: rule(commands, "Required options stand first."),
+  APPLICATION_COMMAND_OPTIONS_TYPE_INVALID: rule(commands, "Subcommands do not stand beside other options."),
+  APPLICATION_COMMAND_TOO_LARGE: rule(commands, "All texts of a command have 8,000 characters together at most."),
+  BASE_TYPE_BAD_LENGTH: rule(fields, "A field with a least and a most length keeps both."),
+  BASE_TYPE_CHOICES: rule(fields, "A field with choices has one of them."),
+  BASE_TYPE_MAX_LENGTH: rule(fields, "A field with a most length keeps it."),
+  BASE_TYPE_REQUIRED: rule(fields, "A required field is there."),
+  BOOLEAN_TYPE_CONVERT: rule(fields, "A field for yes or no is true or false."),
+  BUTTON_COMPONENT_CUSTOM_ID_AND_URL: rule(components, "A link button has an address, every other one a custom id."),
+  BUTTON_COMPONENT_INVALID_EMOJI: rule(components, "The emoji of a component exists."),
+  BUTTON_COMPONENT_LABEL_OR_EMOJI_REQUIRED: rule(components, "A button has a label or an emoji."),
+  COMPONENT_CUSTOM_ID_DUPLICATED: rule(components, "A custom id stands once in a message or modal."),
+  COMPONENT_DISPLAYABLE_TEXT_SIZE_EXCEEDED: rule(
+    "https://github.com/discord/discord-api-docs/pull/8562",
+    "All text displays of a message have 4,000 characters together at most.",
+  ),
+  COMPONENT_LAYOUT_WIDTH_EXCEEDED: rule(components, "A row has five buttons or one menu at most."),
+  COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED: rule(
+    components,
+    "A message has 40 components at most, nested ones included.",
+  ),
+  CONTENT_TYPE_INVALID: rule(codes, "A body comes as JSON or as a multipart form."),
+  DATE_TIME_TYPE_PARSE: rule(messages, "The time of an embed is an ISO 8601 timestamp."),
+  LIST_TYPE_CONVERT: rule(fields, "A field for a list has a list."),
+  MAX_EMBED_SIZE_EXCEEDED: rule(messages, "All texts of a message's embeds have 6,000 characters together at most."),
+  MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE: rule(messages, "Allowed mentions name a kind or ids of it, not both."),
+  MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2: rule(
+    components,
+    "A message with the flag for components has no content and no embeds.",
+  ),
+  MESSAGE_REFERENCE_UNKNOWN_MESSAGE: rule(messages, "A reply names a message that exists."),
+  MODEL_TYPE_CONVERT: rule(fields, "A field for an object has an object."),
+  MULTIPART_INVALID: rule(`${docs}/reference#uploading-files`, "A multipart form can be read."),
+  NUMBER_TYPE_COERCE: rule(fields, "A field for a number has a number."),
+  NUMBER_TYPE_MAX: rule(fields, "A number with a largest value keeps it."),
+  NUMBER_TYPE_MIN: rule(fields, "A number with a least value keeps it."),
+  REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE: rule(messages, "Nobody replies to a message of the system."),
+  SELECT_COMPONENT_OPTION_VALUE_DUPLICATED: rule(
+    "https://github.com/Would-You-Bot/client/issues/304",
+    "A value stands once among the options of a menu.",
+  ),
+  STRING_TYPE_CONVERT: rule(fields, "A field for text has text."),
+  URL_TYPE_INVALID_SCHEME: rule(messages, "An address has one of the schemes that the field takes."),
+  URL_TYPE_INVALID_URL: rule(messages, "An address can be read."),
+} as const satisfies Record<string, Rule>;
