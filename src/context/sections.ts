@@ -119,14 +119,19 @@ export function createRuntimeClock(): RuntimeClock {
   };
 }
 
+const lookingAtAdvice =
+  'They did not write that. Only if they mean it, as by "this channel", use it, and say "you are looking at #name".';
+
 export function renderRuntime(turn: TurnRecord, at: number, clock: RuntimeClock, notes: readonly string[]): string {
   const newest = turn.messages.at(-1);
   const author = requesterOf(turn);
+  const lookingAt = turn.heard?.lookingAt;
   const privacy = newest?.isDirect ? "direct message, private" : "channel, others can read it";
   const lines = [
     `time: ${timeText(at)} (${clock.describe(at)})`,
     `conversation: ${attributeText(turn.conversationId)} on ${attributeText(turn.target.platform)} (${privacy})`,
     `speaking to you: ${attributeText(author.name)} (${attributeText(`${turn.target.platform}:${author.id}`)})`,
+    ...(lookingAt === undefined ? [] : [`they are looking at: ${attributeText(lookingAt)}. ${lookingAtAdvice}`]),
     ...notes.map((note) => `note: ${note}`),
   ];
   return fence("runtime", {}, lines.join("\n"));

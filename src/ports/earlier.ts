@@ -33,6 +33,8 @@ export interface Earlier {
   leftOut: number;
   /** What could not be read and why, one sentence each, for the model and the log. */
   notes: string[];
+  /** Name and id of the channel that the author is looking at, if they and the agent can read it. The name is others' words. */
+  lookingAt?: string;
 }
 
 /** The part of `Earlier` that a turn keeps and the model reads. */

@@ -62,6 +62,8 @@ export interface InboundMessage {
   isPrivate?: boolean;
   /** A link to the message, for people. */
   link?: string;
+  /** The id of the channel that the author had open beside a direct message. Nobody has checked yet that they may read it. */
+  lookingAt?: string;
   /** The platform's message that the answer belongs to, if `id` is not one, because a person pressed Retry. */
   replyTo?: string;
   at: number;
@@ -94,12 +96,14 @@ export const answerChoices = [
 ] as const;
 export type AnswerChoice = (typeof answerChoices)[number];
 
-/** A click on a tool's question. Authority comes only from `by`, never from `questionId`. */
+/** A click on a tool's question, or its form. Authority comes only from `by`, never from `questionId`. */
 export interface InboundPick {
   platform: string;
   conversationId: string;
   questionId: string;
-  option: number;
+  /** The option that was chosen, or what was said in the form. */
+  option?: number;
+  said?: { text: string; attachments: Attachment[] };
   by: Author;
   at: number;
 }

@@ -8,6 +8,7 @@ import type { Log } from "../lib/log.ts";
 import type { ChatLine, ChatQuery, FoundLine } from "./chat.ts";
 import type { PluginCommands, PluginJobs } from "./draft.ts";
 import type { Attachment, Author, JsonObject, Scope } from "./message.ts";
+import type { WordsForm } from "./question.ts";
 import type { SchedulePurpose, ScheduleTime, ShownSchedule } from "./schedule.ts";
 import type { Skill, SkillDiagnostic } from "./skill.ts";
 import type { ToolFile } from "./tool.ts";
@@ -127,7 +128,21 @@ export interface PluginServices {
    * Asks the requester, who chooses one of 1 to 5 options of at most 75 characters. All of it is shown on one line each, numbered
    * and in quotes. Resolves to the option. Rejects if nobody answers in time.
    */
-  ask?(question: string, options: readonly string[]): Promise<string>;
+  ask?: AskPerson;
+}
+
+export interface AskPerson {
+  (question: string, options: readonly string[]): Promise<string>;
+  /**
+   * Asks for words, and for up to `maxFiles` files. Resolves to both; each file is in the working folder by its `path`, or has a
+   * `problem`.
+   */
+  (question: string, form: WordsForm): Promise<SaidAnswer>;
+}
+
+export interface SaidAnswer {
+  text: string;
+  files: { name: string; mimeType: string; bytes: number; path?: string; problem?: string }[];
 }
 
 export interface PluginContext extends PluginHome, PluginServices {

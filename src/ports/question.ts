@@ -1,8 +1,39 @@
 /**
- * A question that a plugin asks the person its call is for, who answers with one click. An answer approves nothing, so a question
- * must not look like an approval: the plugin's name comes first, its words are in quotes, and buttons have numbers alone.
+ * A question that a plugin asks the person its call is for, who answers with one click, or in a form with words and files. An answer
+ * approves nothing, so a question must not look like an approval: the plugin's name comes first, its words are in quotes, and no
+ * button has one of them.
  */
-import type { AnswerReceipt, Author, InboundPick, ReplyTarget } from "./message.ts";
+import type { AnswerReceipt, Attachment, Author, InboundPick, ReplyTarget } from "./message.ts";
+
+/** An answer in words: what may come with it. */
+export interface WordsForm {
+  /** 0 to 10. */
+  maxFiles: number;
+  /** At most 10 of `image`, `video`, `audio` and extensions such as `.pdf`. Absent: every kind. */
+  fileTypes?: string[];
+}
+
+export interface AnswerInWords {
+  /** Can be empty if there are files. */
+  text: string;
+  attachments: Attachment[];
+}
+
+export const maxAnswerFiles = 10;
+export const maxAnswerCharacters = 2_000;
+export const answerInWordsLabel = "Answer…";
+
+/** The services that know groups of kinds mean these: https://docs.discord.com/developers/reference#file-type-filtering */
+const kinds: Readonly<Record<string, readonly string[]>> = {
+  image: [".png", ".gif", ".jpg", ".jpeg", ".jfif", ".webp", ".avif"],
+  video: [".mp4", ".mov", ".qt", ".webm"],
+  audio: [".mp3", ".m4a", ".wav", ".ogg", ".opus", ".flac"],
+};
+
+/** The extensions that the form takes, with their dots. Undefined: all. */
+export function extensionsOf({ fileTypes }: WordsForm): string[] | undefined {
+  return fileTypes?.flatMap((type) => kinds[type] ?? [type]);
+}
 
 export interface QuestionCard {
   /** 128 random bits, base64url. Gives no authority. */
@@ -14,6 +45,8 @@ export interface QuestionCard {
   question: string;
   /** 1 to 5 lines of at most 75 characters in the plugin's words. A platform shows them numbered and in quotes. */
   options: string[];
+  /** There are no options: a button opens a form. */
+  words?: WordsForm;
   /** The last line: who can answer, or what became of the question. */
   note: string;
   isOpen: boolean;
@@ -40,7 +73,9 @@ export interface QuestionRecord {
   skill?: string;
   question: string;
   options: string[];
+  words?: WordsForm;
   picked?: number;
+  said?: AnswerInWords;
   pickedBy?: Author;
 }
 
@@ -52,15 +87,19 @@ export interface QuestionRequest {
   tool: string;
   skill: string;
   question: string;
-  options: readonly string[];
+  /** Options, or a form. */
+  answers: readonly string[] | WordsForm;
 }
+
+/** The option, as it was given, or what was said in the form, by the message that its files belong to. */
+export type QuestionAnswer = string | (AnswerInWords & { messageId: string });
 
 export interface Questions {
   /**
    * While the service accepts nothing, tries again until the abort. Rejects if the question can't be asked, or with the
    * signal's reason after an abort.
    */
-  ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
+  ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionAnswer>;
   answer(pick: InboundPick): Promise<AnswerReceipt>;
   /** Withdraws questions that nobody waits for and retries failed card updates. */
   sweep(now: number): Promise<void>;

@@ -1,5 +1,5 @@
 /**
- * Plugins can ask questions with buttons. Only the requester can answer, once.
+ * Plugins can ask questions with buttons, or for words and files. Only the requester can answer, once.
  *
  *   ask      writes the record, or finds it if the call runs again; posts the card; waits for a click in any process
  *   answer   accepts the requester's first click; other people learn why their click does not count
@@ -9,14 +9,14 @@
  */
 import { randomBytes } from "node:crypto";
 import { type Backoff, pause, waitBeforeRetry } from "../lib/backoff.ts";
-import { messageOf, RemoraError } from "../lib/errors.ts";
+import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { oneLine } from "../lib/text/sanitize.ts";
 import type { BarredBecause } from "../ports/access.ts";
 import type { Bus } from "../ports/cluster.ts";
 import type { Ledger, LedgerEntry } from "../ports/ledger.ts";
 import { isPlatformAway } from "../ports/platform.ts";
-import type { QuestionCard, QuestionRecord, QuestionRequest, Questions } from "../ports/question.ts";
+import type { AnswerInWords, QuestionCard, QuestionRecord, QuestionRequest, Questions } from "../ports/question.ts";
+import { answerProblem, validated } from "./checks.ts";
 
 export interface QuestionsOptions {
   ledger: Ledger;
@@ -33,18 +33,14 @@ const waits: Backoff = [1_000, 2_000, 5_000, 10_000];
 const longestWaitMs = 15_000;
 /** After this time, gives up on a failing card update, because the channel may no longer exist. */
 const maxCardRetryMs = 86_400_000;
-const maxQuestionCharacters = 1_000;
-const maxOptionCharacters = 75;
-const maxOptions = 5;
-/** Nothing is seen of these, or they are drawn over what is around them. */
-const unseen = /[\p{Default_Ignorable_Code_Point}\u2800]+|(?<=\p{M}{2})\p{M}+/gu;
 
 export function createQuestions({ ledger, bus, show, redact, barredBecause, log }: QuestionsOptions): Questions {
   function questionCard({ id, state, body }: LedgerEntry<"question">): QuestionCard {
-    const { target, question, options, requester } = body;
+    const { target, question, options, words, requester } = body;
     const isOpen = state === "open";
     const head = `The ${askerOf(body)} ${isOpen ? "asks" : "asked"} ${requester.name}:`;
-    return { id, target, head, question, options, note: noteOf(body, isOpen), isOpen };
+    const form = words === undefined ? {} : { words };
+    return { id, target, head, question, options, ...form, note: noteOf(body, isOpen), isOpen };
   }
 
   function answered(id: string, signal: AbortSignal): Promise<LedgerEntry<"question"> | undefined> {
@@ -52,7 +48,7 @@ export function createQuestions({ ledger, bus, show, redact, barredBecause, log 
       const look = () => {
         ledger.get("question", id).then(
           (entry) => {
-            if (entry?.body.picked !== undefined) end(() => resolve(entry));
+            if (entry !== undefined && isAnswered(entry.body)) end(() => resolve(entry));
           },
           (thrown: unknown) => end(() => reject(thrown)),
         );
@@ -93,7 +89,7 @@ export function createQuestions({ ledger, bus, show, redact, barredBecause, log 
     const ofTurn = await ledger.list("question", { group: target.turnId });
     const found = ofTurn.find(
       ({ state, body: earlier }) =>
-        earlier.jobId === jobId && earlier.number === number && (state === "open" || earlier.picked !== undefined),
+        earlier.jobId === jobId && earlier.number === number && (state === "open" || isAnswered(earlier)),
     );
     if (found !== undefined) return found;
     const id = randomBytes(16).toString("base64url");
@@ -152,8 +148,7 @@ export function createQuestions({ ledger, bus, show, redact, barredBecause, log 
       try {
         await showOpen(entry, signal);
         const answer = await answered(entry.id, signal);
-        // As the plugin wrote it, so that it can compare.
-        if (answer !== undefined) return request.options[answer.body.picked ?? 0] ?? "";
+        if (answer !== undefined) return answerOf(request, answer);
       } catch (thrown) {
         await withdraw(entry.id).catch((again: unknown) =>
           log.warn({ questionId: entry.id, error: messageOf(again) }, "could not withdraw a question"),
@@ -163,7 +158,7 @@ export function createQuestions({ ledger, bus, show, redact, barredBecause, log 
       await withdraw(entry.id);
       throw signal.reason;
     },
-    async answer({ questionId, option, platform, conversationId, by }) {
+    async answer({ questionId, option, said, platform, conversationId, by }) {
       const entry = await ledger.get("question", questionId);
       const isHere = entry?.body.target.platform === platform && entry.body.target.conversationId === conversationId;
       if (entry === undefined || !isHere) return { accepted: false, text: "This question is no longer open." };
@@ -173,46 +168,39 @@ export function createQuestions({ ledger, bus, show, redact, barredBecause, log 
       const turn = await ledger.get("turn", entry.body.target.turnId);
       const barred = turn && (await barredBecause(turn.body, by));
       if (barred !== undefined) return { accepted: false, text: barred };
-      if (options[option] === undefined) return { accepted: false, text: "There is no such option." };
+      const problem = answerProblem(entry.body, option, said);
+      if (problem !== undefined) return { accepted: false, text: problem };
       const picked = await ledger.transition("question", questionId, ["open"], "answered", (stored) => ({
         ...stored,
-        picked: option,
+        ...(option === undefined ? {} : { picked: option }),
+        ...(said === undefined ? {} : { said: { ...said, text: said.text.trim() } }),
         pickedBy: by,
       }));
       if (picked === undefined) return { accepted: false, text: "This question is already answered or was withdrawn." };
       bus.publish({ type: "changed", kind: "question", id: questionId });
       // The click does not wait for the card.
       void close(picked);
-      const text = `You chose “${options[option]}”, as an answer to the ${askerOf(entry.body)}. It approves nothing.`;
-      return { accepted: true, text };
+      const what = option === undefined ? "Your answer went" : `You chose “${options[option]}”, as an answer`;
+      return { accepted: true, text: `${what} to the ${askerOf(entry.body)}. It approves nothing.` };
     },
   };
 }
 
-function validated(
-  { target, jobId, number, requester, tool, skill, question, options }: QuestionRequest,
-  redact: (text: string) => string,
-): QuestionRecord {
-  // On one line, so that nothing in it can look like a line of a card. Its quotes must not end those around it.
-  const clean = (text: string, longest: number) =>
-    oneLine(redact(text).replace(unseen, ""), longest).replace(/[“”„‟]/g, '"');
-  const shown = {
-    question: clean(question, maxQuestionCharacters),
-    options: options.map((option) => clean(option, maxOptionCharacters)),
-  };
-  const problem =
-    options.length < 1 || options.length > maxOptions
-      ? `needs 1 to ${maxOptions} options and was given ${options.length}`
-      : shown.question === ""
-        ? "has no text"
-        : question.length > maxQuestionCharacters
-          ? `has ${question.length} characters, and at most ${maxQuestionCharacters} are allowed`
-          : shown.options.includes("") || options.some((option) => option.length > maxOptionCharacters)
-            ? `has an option that is empty or longer than ${maxOptionCharacters} characters`
-            : undefined;
-  if (problem !== undefined)
-    throw new RemoraError({ code: "question.invalid", place: `a question of ${tool}`, message: problem });
-  return { target, jobId, number, requester, tool, skill, ...shown };
+function isAnswered({ picked, said }: QuestionRecord): boolean {
+  return picked !== undefined || said !== undefined;
+}
+
+/** An option as the plugin wrote it, so that it can compare. */
+function answerOf({ answers }: QuestionRequest, { id, body: { picked, said } }: LedgerEntry<"question">) {
+  if (said !== undefined) return { ...said, messageId: `question-${id}` };
+  return (Array.isArray(answers) ? answers[picked ?? 0] : undefined) ?? "";
+}
+
+/** Not the words: others read the note. */
+function saidWith({ text, attachments }: AnswerInWords): string {
+  const files = attachments.length === 1 ? "a file" : `${attachments.length} files`;
+  if (attachments.length === 0) return "in words";
+  return text === "" ? `with ${files}` : `in words, with ${files}`;
 }
 
 /** Names of skills and tools have letters, digits and hyphens or underscores alone. */
@@ -221,8 +209,10 @@ function askerOf({ skill, tool }: QuestionRecord): string {
 }
 
 function noteOf(body: QuestionRecord, isOpen: boolean): string {
-  const { requester, options, picked, pickedBy } = body;
+  const { requester, options, picked, said, pickedBy } = body;
+  const name = pickedBy?.name ?? requester.name;
   if (isOpen) return `Only ${requester.name} can answer. An answer approves nothing.`;
+  if (said !== undefined) return `${name} answered the ${askerOf(body)} ${saidWith(said)}.`;
   if (picked === undefined) return "Closed without an answer.";
-  return `${pickedBy?.name ?? requester.name} chose “${options[picked] ?? ""}”, as an answer to the ${askerOf(body)}.`;
+  return `${name} chose “${options[picked] ?? ""}”, as an answer to the ${askerOf(body)}.`;
 }

@@ -59,12 +59,14 @@ async function createDriver(): Promise<ChangesDriver> {
         async allow() {
           const more = discord.ann.click(await newest(), "More…");
           const menu = await discord.until(() => (more.reply()?.buttons.length ? more.reply() : undefined), 20_000);
-          await answered(discord.ann.click(menu, "Allow here for 30 min"));
+          const opened = discord.ann.click(menu, "Allow here for 30 min…");
+          await discord.until(() => opened.modal(), 20_000);
+          await answered(discord.ann.submit(opened));
         },
         async choose(paths) {
           const click = discord.ann.click(await newest(), "Choose files…");
           const modal = await discord.until(() => click.modal(), 20_000);
-          const options = modal.menus[0]?.options ?? [];
+          const options = [...modal.checkboxes, ...modal.menus][0]?.options ?? [];
           const files = options.filter(({ label }) => paths.includes(label)).map(({ value }) => value);
           await answered(discord.ann.submit(click, { files }));
         },

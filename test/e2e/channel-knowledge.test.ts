@@ -169,6 +169,19 @@ describe("on Slack", () => {
     );
   });
 
+  test("in a direct message, the model is told which channel the person looks at, for that message alone", async () => {
+    const dm = slack.workspace.direct(slack.ben);
+    const requestWith = (words: string) =>
+      slack.until(() => model.requests.find((request) => request.includes(words)), 60_000);
+    slack.people.lookAt(slack.ben, slack.general);
+    slack.people.say({ as: slack.ben, in: dm, text: "summarise this channel, please" });
+    const told = `they are looking at: #general (${slack.general.id}).`;
+    expect(await requestWith("summarise this channel, please")).toContain(told);
+    slack.people.lookAt(slack.ben);
+    slack.people.say({ as: slack.ben, in: dm, text: "and what is the time" });
+    expect(await requestWith("and what is the time")).not.toContain("they are looking at");
+  });
+
   test("an edited message is found by its new words, a deleted one not at all", async () => {
     const said = slack.people.say({ as: slack.ben, in: slack.general, text: "the okapi launch is on Tuesday" });
     await said.acknowledged();

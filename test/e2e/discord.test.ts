@@ -140,7 +140,12 @@ describe("one agent", () => {
     const allowed = await cardIn(thread);
     const why = await receiptOf(await chosen(allowed, "Why this asks", discord.ben));
     expect(why.replaceAll("\\", "")).toContain("Pattern “npm install” (shell/SKILL.md, line");
-    expect(await receiptOf(await chosen(allowed, "Allow here for 30 min"))).toContain("for 30 minutes");
+    const allow = await chosen(allowed, "Allow here for 30 min…");
+    const rule = await discord.until(() => allow.modal(), 60_000);
+    expect(rule.texts.join("").replaceAll("\\", "")).toContain(
+      "For 30 minutes, Remora won't ask again here when a call",
+    );
+    expect(await receiptOf(discord.ann.submit(allow))).toContain("for 30 minutes");
     await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 2, 60_000);
     discord.ann.say("run : npm install && echo three >> list.txt", { in: said.id });
     await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 3, 60_000);

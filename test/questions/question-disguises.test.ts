@@ -105,7 +105,8 @@ async function cardOf(
 ): Promise<QuestionCard | undefined> {
   shown = undefined;
   const done = new AbortController();
-  const of = { target, jobId: "t1-c1", number, requester: ann, tool: "evil_ask", skill: "evil", ...request };
+  const { question, options: answers } = request;
+  const of = { target, jobId: "t1-c1", number, requester: ann, tool: "evil_ask", skill: "evil", question, answers };
   const asking = questions.ask(of, done.signal).catch((thrown: Error) => thrown);
   await Promise.race([asking, expect.poll(() => shown, { interval: 1 }).toBeDefined()]);
   const card = shown;

@@ -3,7 +3,7 @@ import { TurnAbort } from "../../src/lib/abort.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import type { Author } from "../../src/ports/message.ts";
-import type { QuestionCard, Questions } from "../../src/ports/question.ts";
+import type { QuestionAnswer, QuestionCard, QuestionRequest, Questions } from "../../src/ports/question.ts";
 import { createQuestions } from "../../src/questions/questions.ts";
 import { createInMemoryBus } from "../../src/storage/in-memory-cluster.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
@@ -33,7 +33,9 @@ function create(
   return createQuestions({ ledger, bus, show, redact, barredBecause: async () => undefined, log: silentLog });
 }
 
-function ask(changes: { question?: string; options?: string[] } = {}, signal = never, on = questions): Promise<string> {
+type Asked = { question?: string; options?: QuestionRequest["answers"] };
+
+function ask({ options, ...changes }: Asked = {}, signal = never, on = questions): Promise<QuestionAnswer> {
   const request = {
     target,
     jobId: "t1-call1",
@@ -42,7 +44,7 @@ function ask(changes: { question?: string; options?: string[] } = {}, signal = n
     tool: "deploy_run",
     skill: "deploy",
     question: "Where to?",
-    options: ["staging", "live"],
+    answers: options ?? ["staging", "live"],
   };
   return on.ask({ ...request, ...changes }, signal);
 }
@@ -239,5 +241,58 @@ describe("a question", () => {
   ])("with %s is refused with the reason", async (_name, changes, reason) => {
     await expect(ask(changes)).rejects.toThrow(reason);
     expect(shown).toEqual([]);
+  });
+});
+
+describe("a question for words and files", () => {
+  const file = (name: string) => ({ name, mimeType: "text/csv", bytes: 3, source: { id: name } });
+  const say = (questionId: string, text: string, names: string[] = [], by = ann) =>
+    questions.answer({
+      ...{ platform: "test", conversationId: "test:c1", questionId, by, at: 1 },
+      said: { text, attachments: names.map(file) },
+    });
+
+  test("takes words and files of the kinds it asks for, and says what is wrong with others", async () => {
+    const answer = ask({ options: { maxFiles: 2, fileTypes: [".CSV", "image", ".csv"] } });
+    const { id, words, options } = await asked();
+    expect({ words, options }).toEqual({ words: { maxFiles: 2, fileTypes: [".csv", "image"] }, options: [] });
+    const refusals: [string, string[], string][] = [
+      [" ", [], "The answer is empty. Write something, or give a file."],
+      ["x".repeat(2_001), [], "The answer can have at most 2000 characters."],
+      ["x", ["a.csv", "b.csv", "c.csv"], "At most 2 files can be given."],
+      ["x", ["a.csv", "evil\n.exe"], "evil .exe is of another kind than was asked for: .csv, image."],
+      ["x", ["csv"], "csv is of another kind than was asked for: .csv, image."],
+    ];
+    for (const [text, names, why] of refusals)
+      expect(await say(id, text, names)).toEqual({ accepted: false, text: why });
+    expect(await pick(id, 0)).toMatchObject({ accepted: false });
+    expect(await say(id, "mine", [], { ...ann, id: "u2", name: "Ben" })).toMatchObject({ accepted: false });
+    expect(await say(id, " all of it ", ["A.CSV", "b.jpeg"])).toMatchObject({ accepted: true });
+    expect(await say(id, "again")).toMatchObject({ accepted: false });
+    expect(await answer).toEqual({
+      text: "all of it",
+      attachments: [file("A.CSV"), file("b.jpeg")],
+      messageId: `question-${id}`,
+    });
+    expect(shown.at(-1)?.note).toBe("Ann answered the plugin deploy in words, with 2 files.");
+    // A call that runs again after a crash finds its answer.
+    expect(await ask({ options: { maxFiles: 2 } }, never, create())).toMatchObject({ text: "all of it" });
+  });
+
+  test("a question with options takes no words", async () => {
+    void ask().catch(() => {});
+    const { id } = await asked();
+    expect(await say(id, "staging")).toEqual({ accepted: false, text: "There is no such option." });
+  });
+
+  test.each([
+    [{ maxFiles: 11 }],
+    [{ maxFiles: -1 }],
+    [{ maxFiles: 1, fileTypes: ["pdf"] }],
+    [{ maxFiles: 1, fileTypes: Array.from({ length: 11 }, (_, at) => `.a${at}`) }],
+    [{} as { maxFiles: number }],
+    ["staging" as unknown as string[]],
+  ])("a plugin that asks with the form %j is told what is wrong", async (options) => {
+    await expect(ask({ options })).rejects.toMatchObject({ code: "question.invalid" });
   });
 });

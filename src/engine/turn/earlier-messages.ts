@@ -128,7 +128,8 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
       if (heard === undefined || signal.aborted) return undefined;
       const { lines, leftOut, notes } = heard;
       if (notes.length > 0) log.warn({ turnId: turn.id, notes }, "not all earlier messages of a turn could be read");
-      return lines.length + leftOut + notes.length === 0 ? undefined : heard;
+      const isEmpty = lines.length + leftOut + notes.length === 0 && heard.lookingAt === undefined;
+      return isEmpty ? undefined : heard;
     },
     async markKnown({ id: turnId, conversationId, messages: [first] }) {
       if (first === undefined || first.isDirect || isScheduled(first)) return;

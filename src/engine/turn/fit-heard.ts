@@ -18,7 +18,7 @@ const maxLinked = 3;
 const ending = "…";
 
 /** Keeps linked messages and the thread's first message, then the newest others within the limits. Oldest first. */
-export function fitHeard({ lines, leftOut, notes }: Earlier, limits: HeardLimits): Heard {
+export function fitHeard({ lines, leftOut, ...rest }: Earlier, limits: HeardLimits): Heard {
   const lineBytes = Math.min(maxLineBytes, Math.floor(limits.bytes * maxShare));
   const short = withoutDuplicates(lines).map((line) => shortLine(line, lineBytes));
   const linked = short.filter(({ kind }) => kind === "linked").slice(0, maxLinked);
@@ -31,7 +31,7 @@ export function fitHeard({ lines, leftOut, notes }: Earlier, limits: HeardLimits
     if (bytes > limits.bytes) break;
     first -= 1;
   }
-  return { lines: [...linked, ...root, ...others.slice(first)], leftOut: leftOut + first, notes };
+  return { lines: [...linked, ...root, ...others.slice(first)], leftOut: leftOut + first, ...rest };
 }
 
 function bytesOf(line: EarlierLine | undefined): number {

@@ -19,6 +19,8 @@ export const maxButtonsPerRow = 5;
 export const maxButtonLabelLength = 80;
 /** https://discord.com/developers/docs/components/reference#string-select */
 export const maxOptions = 25;
+/** https://docs.discord.com/developers/components/reference#checkbox-group */
+export const maxCheckboxes = 10;
 export const maxOptionLabelLength = 100;
 export const maxOptionDescriptionLength = 100;
 /** https://discord.com/developers/docs/components/reference#text-input */

@@ -27,6 +27,7 @@ import { createOwnId } from "./api/own-id.ts";
 import { createPeople } from "./api/people.ts";
 import { createGateway, type GatewayOptions } from "./gateway/gateway.ts";
 import { createGuildChannels } from "./gateway/guild-channels.ts";
+import { createGivenFiles } from "./inbound/attachments.ts";
 import { placesOfGuild, placesWithoutGuild } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
 import { createEarlier } from "./inbound/earlier.ts";
@@ -131,11 +132,13 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     return (await ownGuilds.roles(guildId)).names.get(roleId);
   }
 
+  const givenFiles = createGivenFiles(store);
   const context: InboundContext = {
     ...{ channels, people, replyIn: options.replyIn, isAllowedBot: options.isAllowedBot },
     botId: () => gateway.bot()?.id ?? "",
     roles: ownGuilds.roles,
     isOwnThread: (threadId) => cursors.isOwn(threadId),
+    givenFiles: givenFiles.of,
   };
 
   function dispatch(type: string, data: unknown, shard: number): Promise<unknown> | undefined {
@@ -256,7 +259,10 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       const shared = { api, cursors, handlers, log, signal: both };
       const inbound = createInbound({ ...shared, context, onKept, onRefused: tellAuthor, onProgress });
       const onAsked = (raw: RawMessage) => void inbound.add(raw);
-      const interactions = createInteractions({ api, channels, handlers, formContents, onAsked, log });
+      const interactions = createInteractions({
+        ...{ api, channels, handlers, formContents, onAsked, log },
+        keepFiles: givenFiles.keep,
+      });
       const reactions = createReactions({ handlers, lookUp: people.lookUp, botId: context.botId, log });
       const missed = createMissedReactions({ ...shared, ownId });
       const missedChanges = createMissedChanges({ ...shared, inbound });

@@ -1,6 +1,6 @@
 /** Builds the messages that the chat stores and the inbound messages that the agent receives. */
 import { randomUUID } from "node:crypto";
-import type { Author, InboundMessage } from "../../ports/message.ts";
+import type { Attachment, Author, InboundMessage } from "../../ports/message.ts";
 import { type ChatFile, type ChatMessage, chatMessage, type Person, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { conversationOf, formatConversationId, messageLink } from "./conversation-id.ts";
@@ -29,6 +29,10 @@ export function keepFiles(store: ChatStore, messageId: string, files: SentFile[]
   });
 }
 
+export function attachmentsOf(files: readonly ChatFile[]): Attachment[] {
+  return files.map(({ id: file, name, mimeType, bytes }) => ({ name, mimeType, bytes, source: { file } }));
+}
+
 export function inboundOf(message: StoredMessage): InboundMessage {
   const { id, place, at, isAddressed } = message;
   // A message outside threads starts a thread.
@@ -40,12 +44,7 @@ export function inboundOf(message: StoredMessage): InboundMessage {
     scope: place,
     author: authorOf(message.author),
     text: withoutMention(message.text),
-    attachments: message.files.map(({ id: file, name, mimeType, bytes }) => ({
-      name,
-      mimeType,
-      bytes,
-      source: { file },
-    })),
+    attachments: attachmentsOf(message.files),
     isAddressed,
     isDirect: conversation.type === "dm",
     ...(conversation.type === "dm" ? {} : { link: messageLink(conversation.channel, message.thread ?? id) }),

@@ -10,7 +10,15 @@ import type { FooterReceipt } from "../../ports/answer-footer.ts";
 import type { AnswerReceipt, CommandReceipt, Scope } from "../../ports/message.ts";
 import type { PlatformHandlers } from "../../ports/platform.ts";
 import { askText } from "../shared/ask-text.ts";
-import { authorOf, inboundOf, keepFiles, receiptFor, type SentFile, storableMessage } from "./build-message.ts";
+import {
+  attachmentsOf,
+  authorOf,
+  inboundOf,
+  keepFiles,
+  receiptFor,
+  type SentFile,
+  storableMessage,
+} from "./build-message.ts";
 import { chatMessage, type Person, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { conversationOf, formatConversationId } from "./conversation-id.ts";
@@ -167,10 +175,17 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
       const conversationId = conversationIdOf(message);
       return await connected().onAnswer({ platform: "local", conversationId, ...answer, by, at: Date.now() });
     },
-    async pick({ person, messageId, questionId, option }) {
-      const by = authorOf(personOf(person));
+    async pick({ person, messageId, questionId, option, said }) {
+      const author = personOf(person);
       const conversationId = conversationIdOf(clickable(person, messageId, "question"));
-      return await connected().onPick({ platform: "local", conversationId, questionId, option, by, at: Date.now() });
+      const files = said?.attachments.map((file) => sentFile(file, author)) ?? [];
+      return await connected().onPick({
+        ...{ platform: "local", conversationId, questionId, by: authorOf(author), at: Date.now() },
+        ...(option === undefined ? {} : { option }),
+        ...(said && {
+          said: { text: said.text, attachments: attachmentsOf(keepFiles(store, `${messageId}.${person}`, files)) },
+        }),
+      });
     },
     async footer({ person, ...click }) {
       const by = authorOf(personOf(person));

@@ -40,7 +40,13 @@ export const bodies = {
     person: z.string(),
     messageId: z.string(),
     questionId: z.string(),
-    option: z.number().int().min(0),
+    option: z.exactOptional(z.number().int().min(0)),
+    said: z.exactOptional(
+      z.object({
+        text: z.string().max(10_000),
+        attachments: z.array(z.object({ upload: identifier })).max(maxAttachments),
+      }),
+    ),
   }),
   footer: z.object({
     person: z.string(),

@@ -1,6 +1,7 @@
 /** Stores the contents of forms, because a form must open within three seconds of a click, even after a restart. */
 import { z } from "zod";
 import { type ApprovalCard, type CardItem, maxShownFiles } from "../../ports/card.ts";
+import type { QuestionCard } from "../../ports/question.ts";
 import type { Store } from "../../ports/store.ts";
 
 const fileChoiceSchema = z.object({
@@ -19,6 +20,14 @@ const fileChoiceSchema = z.object({
 });
 export type FileChoice = z.infer<typeof fileChoiceSchema>;
 
+const askedSchema = z.object({
+  head: z.string(),
+  question: z.string(),
+  words: z.object({ maxFiles: z.number(), fileTypes: z.array(z.string()).exactOptional() }),
+});
+/** A question to be answered in words. */
+export type AskedInWords = z.infer<typeof askedSchema>;
+
 export interface FormContents {
   keep(card: ApprovalCard): Promise<void>;
   /** Deletes the contents of the card's settled items. */
@@ -28,6 +37,9 @@ export interface FormContents {
   files(approvalId: string): Promise<FileChoice | undefined>;
   /** What Allow would allow, in words. */
   grantText(approvalId: string): Promise<string | undefined>;
+  /** Keeps an open question that has a form, and deletes a closed one. */
+  keepQuestion(card: QuestionCard): Promise<void>;
+  question(questionId: string): Promise<AskedInWords | undefined>;
 }
 
 /** Lifetime for cards that never expire. */
@@ -35,7 +47,8 @@ const maxKeptMs = 30 * 86_400_000;
 const minKeptMs = 60_000;
 
 export function createFormContents(store: Store, platform: "discord" | "slack"): FormContents {
-  const keyOf = (form: "edit" | "allow" | "files", approvalId: string) => `${platform}:${form}:${approvalId}`;
+  const keyOf = (form: "edit" | "allow" | "files" | "question", approvalId: string) =>
+    `${platform}:${form}:${approvalId}`;
 
   async function keepItem(item: CardItem, ttlMs: number): Promise<void> {
     const { approvalId, editJson, grantText, changes, choices } = item;
@@ -67,6 +80,14 @@ export function createFormContents(store: Store, platform: "discord" | "slack"):
     },
     arguments: (approvalId) => text(keyOf("edit", approvalId)),
     grantText: (approvalId) => text(keyOf("allow", approvalId)),
+    async keepQuestion({ id, head, question, words, isOpen }) {
+      if (words === undefined) return;
+      const { maxFiles, fileTypes } = words;
+      const kept = { head, question, words: { maxFiles, ...(fileTypes === undefined ? {} : { fileTypes }) } };
+      if (isOpen) await store.set(keyOf("question", id), kept, maxKeptMs);
+      else await store.delete(keyOf("question", id));
+    },
+    question: async (questionId) => askedSchema.safeParse(await store.get(keyOf("question", questionId))).data,
     files: async (approvalId) => fileChoiceSchema.safeParse(await store.get(keyOf("files", approvalId))).data,
   };
 }

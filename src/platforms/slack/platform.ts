@@ -174,7 +174,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         await inbound.message(event);
       },
     };
-    const interactions = createInteractions({ ...shared, formContents });
+    const interactions = createInteractions({ ...shared, formContents, describeFiles: files.describe });
     const commands = createCommands({ ...shared, threads, authors, onTaken });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {
@@ -299,7 +299,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reach: createReach({ api, identity, people }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
-    earlier: createEarlier({ api, identity, people, recent }),
+    earlier: createEarlier({ api, identity, people, recent, lookedAt: chatAccess.lookedAt }),
     lookAgain: async (message) => await (await listening)?.(Promise.resolve([message])),
     openFile: files.open,
     chat: createChatActions({

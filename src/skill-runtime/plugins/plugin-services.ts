@@ -8,8 +8,15 @@ import type { AskDirectly, ChatSearch } from "../../ports/chat-services.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { type Origin, originOf, originOfPerson } from "../../ports/origin.ts";
 import type { Platform } from "../../ports/platform.ts";
-import type { PluginChat, PluginMemory, PluginSchedules, PluginServices } from "../../ports/plugin.ts";
-import type { Questions } from "../../ports/question.ts";
+import type {
+  AskPerson,
+  PluginChat,
+  PluginMemory,
+  PluginSchedules,
+  PluginServices,
+  SaidAnswer,
+} from "../../ports/plugin.ts";
+import type { QuestionAnswer, Questions, WordsForm } from "../../ports/question.ts";
 import type { Schedules } from "../../ports/schedule.ts";
 import type { Skill } from "../../ports/skill.ts";
 import type { ToolScope } from "../../ports/tool.ts";
@@ -149,15 +156,40 @@ export function createPluginServices(options: PluginServicesOptions) {
     };
   }
 
-  function askFor(call: BoundCall, signal: AbortSignal): NonNullable<PluginServices["ask"]> {
+  function askFor(call: BoundCall, signal: AbortSignal): AskPerson {
     const { requester, turnId } = call.scope;
     let asked = 0;
-    return async (question, options) => {
+    async function ask(question: string, answers: readonly string[] | WordsForm): Promise<string | SaidAnswer> {
       const number = asked++;
-      const { target } = await turnOf(call);
+      const turn = await turnOf(call);
       const of = { jobId: `${turnId}-${call.id}`, tool: call.tool, skill: call.skill.name, number };
-      return await questions.ask({ target, requester, ...of, question, options }, signal);
-    };
+      const answer = await questions.ask({ target: turn.target, requester, ...of, question, answers }, signal);
+      return typeof answer === "string" ? answer : await saidFor(call, turn, answer, signal);
+    }
+    return ask as AskPerson;
+  }
+
+  /** Its files are the person's, like those of a message. */
+  async function saidFor(
+    call: BoundCall,
+    turn: TurnRecord,
+    { text, attachments, messageId: id }: Exclude<QuestionAnswer, string>,
+    signal: AbortSignal,
+  ): Promise<SaidAnswer> {
+    const { target, conversationId, workingFolder } = turn;
+    const message = { platform: target.platform, id, conversationId, attachments };
+    const payer = payerOf(turn);
+    const files: SaidAnswer["files"] = [];
+    for (const [index, given] of attachments.entries()) {
+      const wanted = { message, index, workingFolder, payer, keepsChanged: true };
+      const file = given.source === undefined ? given : await options.files.fetch(wanted, signal);
+      const { name, mimeType, bytes, path, problem } = file;
+      const isThere = path !== undefined;
+      if (isThere) call.onRead([originOf("attachment", name)]);
+      const why = problem ?? "the file can't be fetched";
+      files.push({ name, mimeType, bytes, ...(isThere ? { path } : { problem: why }) });
+    }
+    return { text, files };
   }
 
   return (call: BoundCall, signal: AbortSignal): PluginServices => ({

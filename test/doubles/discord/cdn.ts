@@ -1,4 +1,4 @@
-/** Files of messages, by links that are signed and expire after a day. */
+/** Files of messages, commands and modals, by links that are signed and expire after a day. */
 import type { ServerResponse } from "node:http";
 import { signatureOf } from "./message-payload.ts";
 import type { AttachmentRecord, World } from "./world.ts";
@@ -32,6 +32,8 @@ export function serveFile(world: World, response: ServerResponse, url: URL): voi
 }
 
 function find(world: World, channelId: string, fileId: string): AttachmentRecord | undefined {
+  const given = world.uploads.get(fileId);
+  if (given !== undefined) return given;
   const messages = world.channels.get(channelId)?.messages.values() ?? [];
   return [...messages].flatMap(({ attachments }) => attachments).find(({ id }) => id === fileId);
 }

@@ -4,6 +4,7 @@
  */
 import type { FieldPath, Form } from "./api-error.ts";
 import { choice, type Fields, fieldsOf, flag, integer, isAbsent, isFields, list, shown, text } from "./fields.ts";
+import { readFileTypes } from "./modal-form.ts";
 
 const namePattern = /^[-_'\p{L}\p{N}\p{sc=Deva}\p{sc=Thai}]{1,32}$/u;
 const maxText = 8000;
@@ -31,6 +32,7 @@ export interface OptionForm {
   min_length?: number;
   max_length?: number;
   autocomplete?: boolean;
+  file_types?: string[];
 }
 
 export function readCommand(form: Form, value: unknown, path: FieldPath): CommandForm {
@@ -114,7 +116,8 @@ function readOption(form: Form, value: unknown, path: FieldPath, depth: number):
   if (flag(form, fields.required, at("required"))) option.required = true;
   if (flag(form, fields.autocomplete, at("autocomplete"))) option.autocomplete = true;
   if (!isAbsent(fields.choices)) option.choices = readChoices(form, fields.choices, at("choices"), type);
-  return { ...option, ...readBounds(form, fields, path, type) };
+  const fileTypes = type === 11 ? readFileTypes(form, fields.file_types, at("file_types")) : undefined;
+  return { ...option, ...readBounds(form, fields, path, type), ...(fileTypes && { file_types: fileTypes }) };
 }
 
 function readBounds(form: Form, fields: Fields, path: FieldPath, type: number): Partial<OptionForm> {

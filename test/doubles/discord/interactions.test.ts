@@ -361,6 +361,69 @@ test("menus in modals beyond their limits are refused", async () => {
   expect(await show({ min_values: 0, required: false })).toBeUndefined();
 });
 
+test("ticks and uploads in a modal stand beside texts, and the files come as attachments that no message has", async () => {
+  const message = await card();
+  const click = discord.ben.click(message, "Approve");
+  const interaction = await next<ButtonInteraction>();
+  const options = ["a.txt", "b.txt"].map((label) => ({ label, value: label, default: true }));
+  const ticks = { type: 22, custom_id: "keep", min_values: 0, required: false, options };
+  const files = { type: 19, custom_id: "files", max_values: 2, required: false, min_values: 0, file_types: [".PDF"] };
+  const components = [
+    { type: 10, content: "What it covers." },
+    { type: 18, label: "Keep", component: ticks },
+    { type: 18, label: "Files", description: "as PDF", component: files },
+  ];
+  await interaction.showModal({ custom_id: "m", title: "t", components } as never);
+  expect(click.modal()).toMatchObject({
+    texts: ["What it covers."],
+    checkboxes: [{ customId: "keep", chosen: ["a.txt", "b.txt"], least: 0, most: 2 }],
+    uploads: [{ customId: "files", label: "Files", description: "as PDF", most: 2, fileTypes: [".pdf"] }],
+  });
+  const pdf = { name: "plan.pdf", content: "the plan", contentType: "application/pdf" };
+  expect(() => discord.ben.submit(click, { keep: ["c.txt"] })).toThrow('has no value "c.txt"');
+  expect(() => discord.ben.submit(click, { files: [pdf, pdf, pdf] })).toThrow("takes 0 to 2 values, not 3");
+  expect(() => discord.ben.submit(click, { files: [{ ...pdf, name: "plan.exe" }] })).toThrow("does not take plan.exe");
+  const large = { ...pdf, content: Buffer.alloc(10_485_761) };
+  expect(() => discord.ben.submit(click, { files: [large] })).toThrow("does not upload");
+  discord.ben.submit(click, { keep: ["b.txt"], files: [pdf] });
+  const handed = await next();
+  if (!handed.isModalSubmit()) throw new Error("no modal came");
+  expect(handed.fields.getCheckboxGroup("keep")).toEqual(["b.txt"]);
+  const [file] = handed.fields.getUploadedFiles("files")?.values() ?? [];
+  expect(file).toMatchObject({ name: "plan.pdf", size: 8, ephemeral: true, contentType: "application/pdf" });
+  expect(await (await fetch(file?.url ?? "")).text()).toBe("the plan");
+  discord.clock.advance(25 * 3_600_000);
+  expect((await fetch(file?.url ?? "")).status).toBe(404);
+});
+
+test("ticks and uploads in modals beyond their limits are refused", async () => {
+  const message = await card();
+  const option = (value: string, more: object = {}) => ({ label: value, value, ...more });
+  const show = async (component: object) => {
+    discord.ben.click(message, "Approve");
+    const { id, token } = await next<ButtonInteraction>();
+    const part = { type: 18, label: "l", component: { custom_id: "x", ...component } };
+    const data = { custom_id: "c", title: "t", components: [part] };
+    const { body } = await call(discord, "POST", `/interactions/${id}/${token}/callback`, { type: 9, data });
+    return JSON.stringify(body.errors);
+  };
+  const ticks = (more: object) => show({ type: 22, options: [option("a"), option("b")], ...more });
+  const eleven = Array.from({ length: 11 }, (_, index) => option(String(index)));
+  expect(await ticks({ options: eleven })).toContain("Must be 10 or fewer in length.");
+  expect(await ticks({ options: [] })).toContain("BASE_TYPE_REQUIRED");
+  expect(await ticks({ options: [option("a"), option("a")] })).toContain("SELECT_COMPONENT_OPTION_VALUE_DUPLICATED");
+  expect(await ticks({ options: [option("a", { label: "x".repeat(101) })] })).toContain("Must be between 1 and 100");
+  expect(await ticks({ min_values: 0 })).toContain("NUMBER_TYPE_MIN");
+  expect(await ticks({ max_values: 3 })).toContain("NUMBER_TYPE_MAX");
+  expect(await ticks({ min_values: 0, required: false })).toBeUndefined();
+  const upload = (more: object) => show({ type: 19, ...more });
+  expect(await upload({ max_values: 11 })).toContain("NUMBER_TYPE_MAX");
+  expect(await upload({ min_values: 0 })).toContain("NUMBER_TYPE_MIN");
+  expect(await upload({ file_types: Array.from({ length: 11 }, () => ".a") })).toContain("Must be 10 or fewer");
+  expect(await upload({ file_types: ["pdf"] })).toContain("BASE_TYPE_CHOICES");
+  expect(await upload({ min_values: 0, required: false, file_types: ["image", ".pdf"] })).toBeUndefined();
+});
+
 test("a user menu submits the chosen people", async () => {
   const row = new ActionRowBuilder<UserSelectMenuBuilder>().addComponents(
     new UserSelectMenuBuilder().setCustomId("who"),

@@ -9,9 +9,9 @@ import type { AttachmentRecord, MessageRecord, World } from "./world.ts";
 const dayMs = 86_400_000;
 
 /** Links to files have an expiry and a signature. */
-export function attachmentUrl(world: World, message: MessageRecord, attachment: AttachmentRecord): string {
+export function attachmentUrl(world: World, channelId: string, attachment: AttachmentRecord): string {
   const folder = attachment.isEphemeral ? "ephemeral-attachments" : "attachments";
-  const path = `/${folder}/${message.channelId}/${attachment.id}/${encodeURIComponent(attachment.filename)}`;
+  const path = `/${folder}/${channelId}/${attachment.id}/${encodeURIComponent(attachment.filename)}`;
   const now = world.clock.now();
   const issued = Math.floor(now / 1000).toString(16);
   const expires = Math.floor((now + dayMs) / 1000).toString(16);
@@ -22,8 +22,8 @@ export function signatureOf(world: World, path: string, expires: string, issued:
   return createHash("sha256").update(`${world.application.id} ${path} ${expires} ${issued}`).digest("hex");
 }
 
-function attachmentPayload(world: World, message: MessageRecord, attachment: AttachmentRecord): APIAttachment {
-  const url = attachmentUrl(world, message, attachment);
+export function attachmentPayload(world: World, channelId: string, attachment: AttachmentRecord): APIAttachment {
+  const url = attachmentUrl(world, channelId, attachment);
   return {
     id: attachment.id,
     filename: attachment.filename,
@@ -75,7 +75,7 @@ export function messagePayload(
     author: authorPayload(world, message),
     content: isRead ? message.content : "",
     embeds: isRead ? message.embeds.map((embed) => withLinks(world, message, embed)) : [],
-    attachments: isRead ? message.attachments.map((file) => attachmentPayload(world, message, file)) : [],
+    attachments: isRead ? message.attachments.map((file) => attachmentPayload(world, message.channelId, file)) : [],
     components: isRead ? message.components : [],
     timestamp: timestampOf(timeOfId(message.id)),
     edited_timestamp: message.editedAt === undefined ? null : timestampOf(message.editedAt),
@@ -116,7 +116,7 @@ function withLinks(world: World, message: MessageRecord, embed: APIMessage["embe
   const resolve = (url: string): string => {
     const name = url.startsWith("attachment://") ? url.slice("attachment://".length) : undefined;
     const file = message.attachments.find(({ filename }) => filename === name);
-    return file === undefined ? url : attachmentUrl(world, message, file);
+    return file === undefined ? url : attachmentUrl(world, message.channelId, file);
   };
   return {
     ...embed,

@@ -1,11 +1,12 @@
 /**
- * Checks a modal: its title, its ids, and one to five text inputs or menus, in rows or under labels. Menus stand under labels alone.
- * Rule: modal-sizes
+ * Checks a modal: its title, its ids, and one to five texts or fields, in rows or under labels. Menus, ticks and uploads stand under
+ * labels alone.
+ * Rules: modal-sizes, checkbox-group, file-upload, text-display-in-modals
  */
 import type { APIModalInteractionResponseCallbackData } from "discord.js";
 import { createForm, type FieldPath, type Form } from "./api-error.ts";
 import { readOptions } from "./component-form.ts";
-import { choice, type Fields, fieldsOf, flag, integer, list, text } from "./fields.ts";
+import { choice, type Fields, fieldsOf, flag, integer, isAbsent, list, text } from "./fields.ts";
 
 interface Reading {
   form: Form;
@@ -52,36 +53,66 @@ function readPart(reading: Reading, value: unknown, path: FieldPath): object {
 }
 
 function readLabelled(reading: Reading, value: unknown, path: FieldPath): object {
-  const type = (value as Fields | null | undefined)?.type;
-  if (type === 5) return readUserMenu(reading, value as Fields, path);
-  return type === 3 ? readMenu(reading, value as Fields, path) : readInput(reading, value, path, false);
+  const fields = (value ?? {}) as Fields;
+  if (fields.type === 5) return readUserMenu(reading, fields, path);
+  if (fields.type === 19) return readUpload(reading, fields, path);
+  if (fields.type === 3 || fields.type === 22) return readChoices(reading, fields, path, fields.type);
+  return readInput(reading, value, path, false);
 }
 
 /**
- * In a modal, a menu can't be disabled, has at least one option, and is required by default; a required menu needs a minimum of
- * one. It has no more default options than its maximum.
+ * A menu (3) or ticks (22). In a modal, it can't be disabled, has at least one option, and is required by default; then it needs a
+ * minimum of one. It has no more default options than its maximum, which for ticks is their number by default.
  */
-function readMenu(reading: Reading, fields: Fields, path: FieldPath): object {
+function readChoices(reading: Reading, fields: Fields, path: FieldPath, type: 3 | 22): object {
   const { form } = reading;
   const at = (key: string) => [...path, key];
-  const options = readOptions(form, list(form, fields.options, at("options"), 25), at("options"));
+  const room = type === 3 ? 25 : 10;
+  const options = readOptions(form, list(form, fields.options, at("options"), room), at("options"));
   if (options.length === 0) form.wrong(at("options"), "BASE_TYPE_REQUIRED", "This field is required");
   if (fields.disabled === true) form.wrong(at("disabled"), "BASE_TYPE_CHOICES", "Value must be one of {False}.");
   const required = flag(form, fields.required, at("required")) ?? true;
-  const least = integer(form, fields.min_values, at("min_values"), { min: required ? 1 : 0, max: 25 }) ?? 1;
+  const least = integer(form, fields.min_values, at("min_values"), { min: required ? 1 : 0, max: room }) ?? 1;
   const bounds = { min: Math.max(1, least), max: Math.max(1, options.length) };
-  const most = integer(form, fields.max_values, at("max_values"), bounds) ?? 1;
+  const usual = type === 3 ? 1 : Math.max(1, options.length);
+  const most = integer(form, fields.max_values, at("max_values"), bounds) ?? usual;
   const chosen = options.filter((option) => option.default).length;
   if (chosen > most) form.wrong(at("options"), "BASE_TYPE_MAX_LENGTH", `Must be ${most} or fewer in length.`);
   return {
-    type: 3,
+    type,
     custom_id: readCustomId(reading, fields.custom_id, at("custom_id")),
     options,
     min_values: least,
     max_values: most,
     required,
-    placeholder: text(form, fields.placeholder, at("placeholder"), { max: 150 }),
+    ...(type === 3 ? { placeholder: text(form, fields.placeholder, at("placeholder"), { max: 150 }) } : {}),
   };
+}
+
+function readUpload(reading: Reading, fields: Fields, path: FieldPath): object {
+  const { form } = reading;
+  const at = (key: string) => [...path, key];
+  const required = flag(form, fields.required, at("required")) ?? true;
+  const least = integer(form, fields.min_values, at("min_values"), { min: required ? 1 : 0, max: 10 }) ?? 1;
+  return {
+    type: 19,
+    custom_id: readCustomId(reading, fields.custom_id, at("custom_id")),
+    min_values: least,
+    max_values: integer(form, fields.max_values, at("max_values"), { min: Math.max(1, least), max: 10 }) ?? 1,
+    required,
+    file_types: readFileTypes(form, fields.file_types, at("file_types")),
+  };
+}
+
+/** At most ten groups or extensions, in small letters; undefined if every file may be given. */
+export function readFileTypes(form: Form, value: unknown, path: FieldPath): string[] | undefined {
+  if (isAbsent(value)) return undefined;
+  return list(form, value, path, 10).map((one, index) => {
+    const type = (text(form, one, [...path, index], { min: 1, max: 100 }) ?? "").toLowerCase();
+    if (!/^(?:image|video|audio|\.[^.\s]+)$/.test(type))
+      form.wrong([...path, index], "BASE_TYPE_CHOICES", "Value must be a file group or an extension.");
+    return type;
+  });
 }
 
 /** A menu of people has no options: the client fills it. */

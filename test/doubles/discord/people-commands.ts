@@ -1,13 +1,14 @@
 /** Slash commands as a client lets people enter them: only what is registered, with values that fit. */
-import type { APIApplicationCommand, APIApplicationCommandOption } from "discord.js";
+import type { APIApplicationCommand, APIApplicationCommandOption, APIAttachment } from "discord.js";
 import { channelAt } from "./handles.ts";
 import { memberOf, userOf } from "./lookups.ts";
 import { interactionChannel, partialMember, rolePayload, userPayload } from "./payloads.ts";
 import { permissionsIn } from "./permissions.ts";
 import { commandsIn } from "./routes-commands.ts";
+import { type GivenFile, isOfType, upload } from "./uploads.ts";
 import type { ChannelRecord, World } from "./world.ts";
 
-export type OptionValue = string | number | boolean;
+export type OptionValue = string | number | boolean | GivenFile;
 
 /** The payload of a command, checked against what the application has registered. */
 export function commandData(
@@ -44,7 +45,9 @@ function demandPermission(world: World, userId: string, channel: ChannelRecord, 
 }
 
 /** People, roles and channels that ids in an interaction stand for. */
-export type Resolved = Partial<Record<"users" | "members" | "roles" | "channels", Record<string, object>>>;
+export type Resolved = Partial<Record<"users" | "members" | "roles" | "channels", Record<string, object>>> & {
+  attachments?: Record<string, APIAttachment>;
+};
 
 function optionsFor(
   world: World,
@@ -74,10 +77,22 @@ function optionsFor(
       if (option.required) throw new Error(`${typed}: option "${option.name}" is required`);
       return [];
     }
+    if (typeof value === "object" || option.type === 11) {
+      checkFile(option, value, typed);
+      const id = upload(world, channel, value as GivenFile, resolved);
+      return [{ name: option.name, type: option.type as number, value: id as OptionValue }];
+    }
     checkValue(option, value, typed);
     resolve(world, channel, option.type, String(value), resolved);
     return [{ name: option.name, type: option.type, value }];
   });
+}
+
+function checkFile(option: APIApplicationCommandOption, value: OptionValue, typed: string): void {
+  if (option.type !== 11 || typeof value !== "object")
+    throw new Error(`${typed}: option "${option.name}" takes ${option.type === 11 ? "a file" : "no file"}`);
+  if (!isOfType(value.name, option.file_types))
+    throw new Error(`${typed}: option "${option.name}" does not take ${value.name}`);
 }
 
 /** What a client lets people enter. */

@@ -9,6 +9,7 @@ import { type Answers, filledIn, type SeenModal, seenModal } from "./people-moda
 import { demand } from "./permissions.ts";
 import { dmWith } from "./routes-application.ts";
 import { demandActive } from "./threads.ts";
+import { upload } from "./uploads.ts";
 import { itemsOf, type SeenMessage, seen } from "./view.ts";
 import type { ChannelRecord, InteractionRecord, MessageRecord, World } from "./world.ts";
 
@@ -127,12 +128,18 @@ function submit(world: World, userId: string, openerId: string, values: Answers)
   if (opener.userId !== userId) throw new Error(`the modal is shown to ${opener.userId} alone`);
   const channel = channelAt(world, opener.channelId);
   const source = opener.sourceId === undefined ? undefined : channel.messages.get(opener.sourceId);
+  const resolved = {};
+  const components = filledIn(opener.modal, values, (file) => upload(world, channel, file, resolved));
   return openInteraction(world, {
     type: 5,
     name: opener.modal.custom_id,
     userId,
     channel,
-    data: { custom_id: opener.modal.custom_id, components: filledIn(opener.modal, values) },
+    data: {
+      custom_id: opener.modal.custom_id,
+      components,
+      ...(Object.keys(resolved).length === 0 ? {} : { resolved }),
+    },
     opener,
     ...(source === undefined ? {} : { source, sourcePayload: sourcePayload(world, source) }),
   });

@@ -18,6 +18,10 @@ export const discordRules = {
     "https://docs.discord.com/developers/topics/rate-limits",
     "Each route has a bucket of its own for each channel, server or webhook.",
   ),
+  "checkbox-group": rule(
+    "https://docs.discord.com/developers/components/reference#checkbox-group",
+    "A modal's ticks have 1 to 10 options, each value once, and if required, as by default, a minimum of at least 1; the maximum is the number of options by default.",
+  ),
   "command-counts": rule(
     "https://docs.discord.com/developers/interactions/application-commands#registering-a-command",
     "An application has 100 slash commands, 15 user commands and 15 message commands at most.",
@@ -37,6 +41,14 @@ export const discordRules = {
   "file-sizes": rule(
     "https://docs.discord.com/developers/reference#uploading-files",
     "A file has 10 MiB and a request 25 MiB at most.",
+  ),
+  "file-types": rule(
+    "https://docs.discord.com/developers/reference#file-type-filtering",
+    "The client compares the end of a file's name with `image`, `video`, `audio` or extensions with a dot, 10 at most; nobody looks at its content.",
+  ),
+  "file-upload": rule(
+    "https://docs.discord.com/developers/components/reference#file-upload",
+    "A modal's upload takes up to 10 files, 1 by default, which come as ephemeral attachments in `resolved`: no message has them.",
   ),
   "gateway-commands": rule(
     "https://docs.discord.com/developers/events/gateway#rate-limiting",
@@ -81,6 +93,10 @@ export const discordRules = {
   "sessions-resume": rule(
     "https://docs.discord.com/developers/events/gateway#resuming",
     "A session outlives its connection, unless it was closed with 1000 or 1001.",
+  ),
+  "text-display-in-modals": rule(
+    "https://docs.discord.com/developers/components/reference#text-display",
+    "A modal shows texts between its fields; they come back without their content.",
   ),
   "thread-sizes": rule(
     "https://docs.discord.com/developers/resources/channel#modify-channel",

@@ -119,7 +119,7 @@ function seenFile(world: World, message: MessageRecord, file: AttachmentRecord):
     get text() {
       return file.bytes.toString();
     },
-    url: attachmentUrl(world, message, file),
+    url: attachmentUrl(world, message.channelId, file),
     ...(file.contentType === undefined ? {} : { contentType: file.contentType }),
     ...(file.description === undefined ? {} : { description: file.description }),
   };

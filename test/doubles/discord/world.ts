@@ -212,6 +212,8 @@ export interface World {
   nonces: Map<string, { messageId: string; channelId: string; at: number }>;
   /** How many more searches of a guild find that its index is being built. */
   searchIndex: Map<string, number>;
+  /** Files that were given to commands and modals, by their ids. */
+  uploads: Map<string, AttachmentRecord>;
   /** What happens to the next downloads that the CDN would serve. */
   fileFaults: FileFault[];
   /** The service's own address, for links. */
@@ -234,6 +236,7 @@ export function createWorld(clock: Clock, application: Omit<ApplicationRecord, "
     guilds: new Map(),
     channels: new Map(),
     interactions: new Map(),
+    uploads: new Map(),
     tokens: new Map(),
     nonces: new Map(),
     searchIndex: new Map(),

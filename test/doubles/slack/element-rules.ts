@@ -66,6 +66,8 @@ function problemsByType(element: JsonObject, place: string): Problem[] {
     case "checkboxes":
     case "radio_buttons":
       return optionProblems(element, place, most("checkbox-options"));
+    case "file_input":
+      return uploadProblems(element, place);
     case "image":
       return missing(element.alt_text, "alt_text", place);
     default:
@@ -91,6 +93,17 @@ function inputProblems(input: JsonObject, place: string): Problem[] {
   return [
     ...tooLong(input.initial_value, most("input-text"), `${place}/initial_value`),
     ...(isTooMuch ? [`must be between 1 and ${most("input-text")} [json-pointer:${place}/max_length]`] : []),
+  ];
+}
+
+/** Any list of extensions will do: Slack says that it checks them for convenience only. Rule: file-input */
+function uploadProblems({ max_files: limit, filetypes }: JsonObject, place: string): Problem[] {
+  const isCount = limit === undefined || (Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= 10);
+  const isList =
+    filetypes === undefined || (Array.isArray(filetypes) && filetypes.every((type) => typeof type === "string"));
+  return [
+    ...(isCount ? [] : [`must be between 1 and 10 [json-pointer:${place}/max_files]`]),
+    ...(isList ? [] : [`must be a list of strings [json-pointer:${place}/filetypes]`]),
   ];
 }
 

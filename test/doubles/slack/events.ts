@@ -33,6 +33,13 @@ const subscriptionNames: Record<Channel["type"], string> = {
 };
 
 export function createEvents(state: SlackState, token: Token, courier: Courier): Events {
+  /** Only apps that subscribe to changes of it get what people look at. Histories never have it. Rule: context-comes-with-messages */
+  function contextOf(user: string): JsonObject {
+    const entities = state.lookingAt.get(user);
+    if (entities === undefined || events.unsubscribed.has("app_context_changed")) return {};
+    return { app_context: { entities } };
+  }
+
   const events: Events = {
     unsubscribed: new Set(),
     send(event, teamId = state.team.id) {
@@ -46,7 +53,8 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
       if (channel === undefined) return [];
       const json = messageJson(state, message);
       const teamId = state.people.get(message.user)?.teamId ?? state.team.id;
-      const event = { ...json, channel: channel.id, channel_type: channel.type, event_ts: message.ts };
+      const context = channel.type === "im" ? contextOf(message.user) : {};
+      const event = { ...json, ...context, channel: channel.id, channel_type: channel.type, event_ts: message.ts };
       const token = () => searchToken(state, channel, message);
       const isMentioned = isMention(state, channel, message);
       const said = () =>

@@ -79,7 +79,7 @@ export function createFiles(state: SlackState, posting: Posting, tokens: Map<str
   }
 
   function isVisible(file: StoredFile): boolean {
-    if (file.userId === state.app.botUserId) return true;
+    if (file.userId === state.app.botUserId || file.isGiven === true) return true;
     return file.shares.some((one) => state.channels.get(one.channel)?.members.has(state.app.botUserId));
   }
 

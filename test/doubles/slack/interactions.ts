@@ -5,8 +5,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { buttonsOf, elementsOf } from "./block-elements.ts";
 import type { Courier, Delivery } from "./delivery.ts";
+import { type Saying, shareFile } from "./people.ts";
 import type { ResponseUrls } from "./response-urls.ts";
-import { messageJson } from "./shapes.ts";
+import { fileJson, messageJson } from "./shapes.ts";
 import type { Channel, Person, SlackState, StoredMessage, StoredView } from "./state.ts";
 import { checkSubmission, collectState, type Views } from "./views.ts";
 import { isObject, type JsonObject, objectsIn } from "./wire.ts";
@@ -41,6 +42,8 @@ export interface Submission {
   view: StoredView;
   /** By action id: text for inputs; for other elements the state as it is on the wire. */
   values?: Record<string, string | JsonObject>;
+  /** By action id: what the person uploads in the form. */
+  files?: Record<string, NonNullable<Saying["files"]>>;
 }
 
 export interface Interactions {
@@ -71,6 +74,16 @@ export function createInteractions(tools: InteractionTools): Interactions {
     enterprise: null,
     is_enterprise_install: false,
   });
+
+  /** Whoever opened the modal sees them, and its app. */
+  function uploaded(who: Person, files: NonNullable<Submission["files"]>): Record<string, JsonObject> {
+    const given = Object.entries(files).map(([actionId, each]) => {
+      const stored = each.map((file) => shareFile(state, who, file));
+      for (const file of stored) file.isGiven = true;
+      return [actionId, { type: "file_input", files: stored.map((file) => fileJson(state, file)) }] as const;
+    });
+    return Object.fromEntries(given);
+  }
 
   function send(delivery: Delivery, triggerId: string, responseUrl = ""): Interaction {
     return { delivery, triggerId, responseUrl, acknowledged: () => delivery.acknowledged() };
@@ -168,7 +181,8 @@ export function createInteractions(tools: InteractionTools): Interactions {
       return sendClick(who, more, { ...element.element, ...given, block_id: element.blockId });
     },
 
-    submit({ as: who, view, values = {} }) {
+    submit({ as: who, view, values: typed = {}, files = {} }) {
+      const values = { ...typed, ...uploaded(who, files) };
       checkSubmission(objectsIn(view.view.blocks), values);
       const triggerId = views.trigger(who);
       const delivery = courier.send("interactive", {

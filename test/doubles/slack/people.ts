@@ -56,6 +56,8 @@ export interface PeopleActions {
   systemLine(channel: Channel, person: Person, subtype: string, text: string): Said;
   /** The tab of the app is opened. */
   openHome(person: Person, tab?: "home" | "messages"): Delivery[];
+  /** Opens a channel, or what else Slack tells the app as entities, beside the app. Nothing: what was open is closed. */
+  lookAt(person: Person, what?: Channel | JsonObject[]): Delivery[];
 }
 
 export interface PeopleTools {
@@ -151,10 +153,22 @@ export function createPeopleActions(tools: PeopleTools): PeopleActions {
         channel: tools.direct(person).id,
         tab,
         ...(tab === "home" && view !== undefined ? { view } : {}),
+        ...(state.lookingAt.has(person.id) ? { context: { entities: state.lookingAt.get(person.id) ?? [] } } : {}),
         event_ts: state.ts(),
       });
     },
+    lookAt(person, what) {
+      const entities = Array.isArray(what) ? what : what && [channelEntity(state, what)];
+      if (entities === undefined) state.lookingAt.delete(person.id);
+      else state.lookingAt.set(person.id, entities);
+      // As the page shows it: without the person.
+      return events.send({ type: "app_context_changed", context: entities === undefined ? {} : { entities } });
+    },
   };
+}
+
+function channelEntity(state: SlackState, { id }: Channel): JsonObject {
+  return { type: "slack#/types/channel_id", value: id, team_id: state.team.id };
 }
 
 export function addReaction(message: StoredMessage, user: string, name: string): boolean {
@@ -205,7 +219,7 @@ function subtypeOf(saying: Saying): Partial<StoredMessage> {
   return saying.isWebhook === true ? { subtype: "bot_message", isWebhook: true, username: saying.as.displayName } : {};
 }
 
-function shareFile(state: SlackState, person: Person, file: NonNullable<Saying["files"]>[number]): StoredFile {
+export function shareFile(state: SlackState, person: Person, file: NonNullable<Saying["files"]>[number]): StoredFile {
   const stored: StoredFile = {
     id: state.id("F"),
     name: file.name,

@@ -8,6 +8,10 @@ const rule = read("2026-11-28");
 export const slackRules = {
   ...slackRefusals,
   ...slackSizes,
+  "context-comes-with-messages": rule(
+    "https://docs.slack.dev/reference/events/app_context_changed",
+    "With `agent_view` and `app_context_changed`, a message in a DM carries what its person looks at: entities with their workspace, most relevant first. The event names no person, and its context may be empty.",
+  ),
   "distributed-apps-read-less": rule(
     "https://docs.slack.dev/changelog/2025/05/29/rate-limit-changes-for-non-marketplace-apps",
     "Apps that are sold outside of the Marketplace read 15 messages of a history or thread at once, and once a minute.",
@@ -23,6 +27,10 @@ export const slackRules = {
   "events-need-their-scope": rule(
     "https://docs.slack.dev/apis/events-api",
     "An app gets the events to which it subscribes, has the scope, and is where they happen.",
+  ),
+  "file-input": rule(
+    "https://docs.slack.dev/reference/block-kit/block-elements/file-input-element",
+    "A modal's upload takes 1 to 10 files, 10 by default, of at most 10 MB each. Its `filetypes` are a convenience: other kinds can come.",
   ),
   "markup-notifies-in-code": rule(
     "https://github.com/PostHog/posthog/pull/95054",

@@ -60,6 +60,8 @@ export interface StoredFile {
   isUploaded: boolean;
   isComplete: boolean;
   isDeleted?: boolean;
+  /** Uploaded in a modal of the app: no conversation has it. */
+  isGiven?: boolean;
   /** A clip recorded in the client. */
   clipMs?: number;
 }
@@ -153,6 +155,8 @@ export interface SlackState {
   actionTokens: Map<string, { userId: string; channelId: string; until: number }>;
   /** False in a workspace whose plan has no search for apps. */
   hasSearch: boolean;
+  /** What people have open beside the app, by their ids: entities as Slack sends them, most relevant first. */
+  lookingAt: Map<string, JsonObject[]>;
   /** The addresses in the app's messages that Slack has fetched by itself. */
   fetched: Set<string>;
   /** Where the double listens, without a path. */
@@ -190,6 +194,7 @@ export function createState(clock: SlackClock): SlackState {
     assistantThreads: [],
     actionTokens: new Map(),
     hasSearch: true,
+    lookingAt: new Map(),
     fetched: new Set(),
     url: "",
     id,

@@ -208,6 +208,7 @@ export function collectState(blocks: JsonObject[], values: Record<string, string
 
 function stateOf(element: JsonObject, given: string | undefined): JsonObject {
   const type = String(element.type);
+  if (type === "file_input") return { type, files: [] };
   return hasOptions(element)
     ? { type, selected_options: objectsIn(element.initial_options) }
     : { type, value: given ?? element.initial_value ?? null };
@@ -223,6 +224,7 @@ export function checkSubmission(blocks: JsonObject[], values: Record<string, str
     const element = isObject(block.element) ? block.element : undefined;
     if (element === undefined) continue;
     if (hasOptions(element)) checkOptions(element, values, block.optional === true);
+    if (element.type === "file_input") checkUpload(element, values, block.optional === true);
     if (element.type === "users_select") {
       const given = values[String(element.action_id)];
       const isChosen = isObject(given) && typeof given.selected_user === "string";
@@ -236,6 +238,17 @@ export function checkSubmission(blocks: JsonObject[], values: Record<string, str
       throw new Error(`slack double: ${element.action_id} must be filled in`);
     if (given.length > limit) throw new Error(`slack double: ${element.action_id} takes ${limit} characters at most`);
   }
+}
+
+/** The client offers only files of these kinds, but does not keep people from giving others. */
+function checkUpload(element: JsonObject, values: Record<string, string | JsonObject>, isOptional: boolean): void {
+  const given = values[String(element.action_id)];
+  const files = objectsIn(isObject(given) ? given.files : []);
+  const most = typeof element.max_files === "number" ? element.max_files : 10;
+  if (files.length === 0 && !isOptional) throw new Error(`slack double: ${element.action_id} must be filled in`);
+  if (files.length > most) throw new Error(`slack double: ${element.action_id} takes ${most} files at most`);
+  const large = files.find(({ size }) => Number(size) > 10_000_000);
+  if (large !== undefined) throw new Error(`slack double: ${String(large.name)} has more than 10 MB`);
 }
 
 function checkOptions(element: JsonObject, values: Record<string, string | JsonObject>, isOptional: boolean): void {

@@ -189,6 +189,56 @@ describe("More…", () => {
     expect(agent.answers).toMatchObject([{ choice: "why", messageId: card?.id, by: { id: discord.ben.id } }]);
   });
 
+  async function openedAllow() {
+    const message = await mentioned("deploy");
+    const grantText = "For 30 minutes, Remora won't ask again here when a call for Ann only *deletes files*.";
+    await replyTo(message).ask(createCard(message, { choices: ["approve", "deny", "allow"], grantText }));
+    const [card] = cards();
+    const menu = (await clicked(card as SeenMessage, "More…")).reply() as SeenMessage;
+    expect(menu.buttons.map(({ label }) => label)).toContain("Allow here for 30 min…");
+    return { card, menu, click: () => discord.ann.click(menu, "Allow here for 30 min…") };
+  }
+
+  test("Allow shows all that it covers before it is allowed, also after a restart", async () => {
+    const { card, click } = await openedAllow();
+    await bot.restart();
+    await bot.platform.connect(agent.handlers, new AbortController().signal);
+    const form = click();
+    const modal = await discord.until(() => form.modal());
+    expect(modal).toMatchObject({ title: "Allow without asking", inputs: [], checkboxes: [] });
+    expect(modal.texts.join("\n").replaceAll("\\", "")).toBe(
+      "For 30 minutes, Remora won't ask again here when a call for Ann only *deletes files*.\n\nThis also approves what is on the card. You can end it there at any time.",
+    );
+    expect(agent.answers).toEqual([]);
+    const sent = discord.ann.submit(form);
+    await discord.until(() => sent.state() === "answered");
+    expect(agent.answers).toMatchObject([
+      { choice: "allow", cardOrApprovalId: "approval-1", messageId: card?.id, by: { id: discord.ann.id } },
+    ]);
+  });
+
+  test("Allow has a message with the same words if Discord refuses its form", async () => {
+    const { card, click } = await openedAllow();
+    const refusal = { type: "answer", status: 400, body: { message: "Invalid Form Body", code: 50035 } } as const;
+    discord.fail({ route: "interactions.callback", times: 1 }, refusal);
+    const shown = click();
+    const message = await discord.until(() => shown.reply());
+    expect(message).toMatchObject({ isEphemeral: true });
+    expect(rendered(message).text).toContain("This also approves what is on the card.");
+    const sent = discord.ann.click(message, "Allow here for 30 min");
+    await discord.until(() => sent.state() === "answered");
+    expect(agent.answers).toMatchObject([{ choice: "allow", messageId: card?.id }]);
+  });
+
+  test("Allow does nothing once nobody can read what it would allow", async () => {
+    const { click } = await openedAllow();
+    bot.store.values.clear();
+    const late = click();
+    await discord.until(() => late.state() === "answered");
+    expect(late.reply()?.content.replaceAll("\\", "")).toBe("This can't be allowed in advance any more.");
+    expect(agent.answers).toEqual([]);
+  });
+
   test("Allow is not offered if what it would allow can't be read", async () => {
     const message = await mentioned("deploy");
     await replyTo(message).ask(

@@ -40,9 +40,8 @@ describe("what a card shows", () => {
     for (const part of [grantText, "Pattern"]) expect(text).not.toContain(part);
     const menu = (await clicked(card as SeenMessage, "More…")).reply() as SeenMessage;
     expect(menu.isEphemeral).toBe(true);
-    expect(rendered(menu).text).toContain(grantText);
     const labels = menu.buttons.map(({ label }) => label);
-    expect(labels).toEqual(["Edit…", "Allow here for 45 min", "Deny with reason…", "Why this asks"]);
+    expect(labels).toEqual(["Edit…", "Allow here for 45 min…", "Deny with reason…", "Why this asks"]);
   });
 
   test("a card that mentions somebody, or that stands in a direct message, says in its notification who asks for what", async () => {

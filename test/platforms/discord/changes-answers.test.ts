@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { fileForm } from "../../../src/platforms/discord/interactions/file-form.ts";
 import { readModal } from "../../doubles/discord/modal-form.ts";
 import type { InteractionHandle } from "../../doubles/discord/people-interactions.ts";
+import { seenModal } from "../../doubles/discord/people-modals.ts";
 import { type ChangesWorld, openChangesWorld } from "./changes-world.ts";
 import { rendered } from "./rendering.ts";
 
@@ -36,7 +37,8 @@ describe("Choose files…", () => {
     await bot.restart();
     await bot.platform.connect(agent.handlers, new AbortController().signal);
     const form = await opened();
-    const [menu] = form.modal()?.menus ?? [];
+    expect(form.modal()?.texts).toEqual(["Ticked files are kept. Changes to the others are discarded."]);
+    const [menu] = form.modal()?.checkboxes ?? [];
     expect(menu).toMatchObject({ chosen: ["0", "1", "2"], least: 1, most: 3, isRequired: true });
     expect(menu?.description).toContain("To keep none, use “Deny”");
     expect(menu?.options.map(({ label, description }) => [label, description])).toEqual([
@@ -86,10 +88,27 @@ describe("Choose files…", () => {
     expect(agent.answers).toEqual([]);
   });
 
+  test("has ticks for up to ten files and a menu for more, and says how many are not listed", () => {
+    const form = (count: number, moreFiles: number) => {
+      const files = Array.from({ length: count }, (_, at) => ({
+        path: `${at}.txt`,
+        action: "added" as const,
+        detail: "",
+      }));
+      const made = fileForm("a", { thread: null }, { files, moreFiles, denyLabel: "Deny" });
+      return seenModal(readModal(JSON.parse(JSON.stringify(made))));
+    };
+    expect(form(10, 0)).toMatchObject({ menus: [], checkboxes: [{ least: 1, most: 10 }] });
+    expect(form(11, 1)).toMatchObject({ checkboxes: [], menus: [{ least: 1, most: 11 }] });
+    expect(form(25, 7).texts).toEqual([
+      "Selected files are kept. Changes to the others are discarded. Not listed and not kept: 7 more files.",
+    ]);
+  });
+
   test("paths that differ only where they are cut have their numbers", () => {
     const paths = ["a", "b"].map((middle) => `${"x".repeat(150)}${middle}${"y".repeat(150)}`);
     const all = paths.map((path) => ({ path, action: "added" as const, detail: "" }));
-    const form = fileForm("a", { thread: null }, { files: all, denyLabel: "Deny" });
+    const form = fileForm("a", { thread: null }, { files: all, moreFiles: 0, denyLabel: "Deny" });
     const labels = JSON.stringify(form).match(/"label":"\d\. …y+"/g) ?? [];
     expect(new Set(labels).size).toBe(2);
   });
@@ -107,9 +126,9 @@ describe("Choose files…", () => {
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 25 }), fc.string({ maxLength: 90 }), (all, denyLabel) => {
         const place = { thread: "1".repeat(20), firstMessage: "2".repeat(20) };
-        const form = fileForm("a".repeat(22), place, { files: all, denyLabel });
+        const form = fileForm("a".repeat(22), place, { files: all, moreFiles: 0, denyLabel });
         const modal = readModal(JSON.parse(JSON.stringify(form)));
-        const [part] = modal.components as { component: { options: { label: string; description?: string }[] } }[];
+        const [, part] = modal.components as { component: { options: { label: string; description?: string }[] } }[];
         const shown = part?.component.options.map(({ label, description }) => `${label}\n${description}`) ?? [];
         const isSame = (one: number, other: number) => all[one]?.path === all[other]?.path;
         for (const [index, text] of shown.entries()) {

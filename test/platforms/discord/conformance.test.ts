@@ -3,7 +3,7 @@ import {
   formatButtonId,
   parseButtonId,
 } from "../../../src/platforms/discord/interactions/custom-id.ts";
-import { moreLabel } from "../../../src/platforms/discord/interactions/more-menu.ts";
+import { choiceLabel } from "../../../src/platforms/shared/card-choices.ts";
 import type { AnswerChoice } from "../../../src/ports/message.ts";
 import type { Platform } from "../../../src/ports/platform.ts";
 import { describePlatform } from "../../conformance/platform.ts";
@@ -155,7 +155,12 @@ function createWorld(bot: DiscordBot): ChangesWorld {
     },
     say,
     repeat,
-    click: (id, choice, as) => told(press("Approval", { type: "answer", choice }, id, as)),
+    async click(id, choice, as = "Ann") {
+      const click = press("Approval", { type: "answer", choice }, id, as);
+      if (choice !== "allow") return await told(click);
+      await discord.until(() => click.modal() ?? (click.state() === "answered" || undefined));
+      return await told(click.modal() === undefined ? click : personOf(as).submit(click));
+    },
     choose,
     pick: (id, option, as) => told(press("Question", { type: "pick", option }, id, as)),
     shown: async () => conversation().map(shown),
@@ -169,7 +174,7 @@ function offersOf(customId: string, label: string): { choice: AnswerChoice; labe
   const meaning = parseButtonId(customId)?.meaning;
   if (meaning?.type === "answer") return [{ choice: meaning.choice, label }];
   const more = meaning?.type === "more" ? meaning.choices : [];
-  return more.flatMap((choice) => (choice === "reason" ? [] : [{ choice, label: moreLabel(choice) }]));
+  return more.flatMap((choice) => (choice === "reason" ? [] : [{ choice, label: choiceLabel(choice, {}) }]));
 }
 
 function isOption(customId: string): boolean {

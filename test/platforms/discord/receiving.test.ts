@@ -419,6 +419,48 @@ describe("/remora", () => {
     expect(message).toMatchObject({ text: "are you there?", author: { id: discord.ann.id, isBot: false } });
   });
 
+  test("the files of ask come with the question, also when its process died, and everybody sees their names", async () => {
+    agent.beforeKeeping = () => new Promise(() => {});
+    await discord.until(() => discord.commands().length === 1);
+    const file = { name: "my_plan.csv", content: "a;b", contentType: "text/csv" };
+    const file2 = { name: "x.png", content: "png" };
+    const options = { text: "sum this up", file, file2 };
+    discord.ann.slash("remora ask", { in: discord.channel, options });
+    await discord.until(() => agent.delivered.length === 1);
+    agent.beforeKeeping = async () => {};
+    await bot.restart();
+    await bot.platform.connect(agent.handlers, new AbortController().signal);
+    const message = await discord.until(() => agent.addressed()[0]);
+    expect(message.text).toBe("sum this up");
+    expect(message.attachments).toMatchObject([
+      { name: "my_plan.csv", mimeType: "text/csv", bytes: 3 },
+      { name: "x.png", mimeType: "application/octet-stream", bytes: 3 },
+    ]);
+    const open = bot.platform.openFile as NonNullable<typeof bot.platform.openFile>;
+    const [first] = message.attachments as [(typeof message.attachments)[number]];
+    const never = new AbortController().signal;
+    const pieces: Uint8Array[] = [];
+    for await (const piece of await open(first, never)) pieces.push(piece);
+    expect(Buffer.concat(pieces).toString()).toBe("a;b");
+    expect(discord.ben.sees(discord.channel)[0]?.content.replaceAll("\\", "")).toBe(
+      ">>> sum this up\n-# With my_plan.csv, x.png",
+    );
+    discord.clock.advance(25 * 3_600_000);
+    await expect(open(first, never)).rejects.toThrow(/deleted/);
+  });
+
+  test("a question whose files can't be kept is not asked, and its author is told", async () => {
+    await discord.until(() => discord.commands().length === 1);
+    bot.store.set = async () => {
+      throw new Error("the disk is full");
+    };
+    const file = { name: "plan.csv", content: "a;b" };
+    const asked = discord.ann.slash("remora ask", { in: discord.channel, options: { text: "sum this up", file } });
+    await discord.until(() => asked.state() === "answered");
+    expect(asked.reply()).toMatchObject({ isEphemeral: true, content: expect.stringContaining("Nothing was asked") });
+    expect(agent.addressed()).toEqual([]);
+  });
+
   test("one that the gateway brings twice is taken once", async () => {
     await discord.until(() => discord.commands().length === 1);
     const click = discord.ann.slash("remora status", { in: discord.channel });

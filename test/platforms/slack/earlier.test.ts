@@ -199,6 +199,63 @@ describe("outside threads", () => {
   });
 });
 
+describe("what a person looks at beside a direct message", () => {
+  async function looked(what: Parameters<typeof world.slack.people.lookAt>[1], as = world.slack.ann) {
+    const { slack } = world;
+    await Promise.all(slack.people.lookAt(as, what).map((delivery) => delivery.acknowledged()));
+    const message = await mention({ as, in: slack.workspace.direct(as) }, "summarise this channel");
+    return { message, found: (await earlier(message)).lookingAt };
+  }
+  const entity = (value: unknown, more: object = {}, type = "channel_id") =>
+    ({ type: `slack#/types/${type}`, value, team_id: world.slack.state.team.id, ...more }) as never;
+
+  test("the open channel comes with its name and id, also behind a canvas or as a message in it", async () => {
+    const { general } = world.slack;
+    const name = `#general (${general.id})`;
+    expect((await looked(general)).found).toBe(name);
+    expect((await looked([entity("F123", {}, "canvas_id"), entity(general.id)])).found).toBe(name);
+    expect((await looked([entity({ message_ts: "1.2", channel_id: general.id }, {}, "message_context")])).found).toBe(
+      name,
+    );
+  });
+
+  test("a channel that the person may not read, or that the agent is not in, is not named", async () => {
+    const { slack } = world;
+    const secret = slack.workspace.addChannel({ name: "secret", members: [slack.ben], isPrivate: true });
+    expect((await looked(secret)).found).toBeUndefined();
+    expect((await looked(secret, slack.ben)).found).toBe(`#secret (${secret.id})`);
+    const { message } = await looked(secret, slack.ben);
+    slack.people.leave(slack.ben, secret);
+    expect((await earlier(message)).lookingAt).toBeUndefined();
+    const without = slack.workspace.addChannel({ name: "without", members: [slack.ann], hasApp: false });
+    expect((await looked(without)).found).toBeUndefined();
+    expect((await looked(slack.workspace.direct(slack.ann))).found).toBeUndefined();
+  });
+
+  test("a channel of another workspace, an empty, a closed or an unreadable context is none", async () => {
+    const { general } = world.slack;
+    for (const what of [[entity(general.id, { team_id: "TOTHER" })], [], undefined, ["odd", { type: 7 }] as never])
+      expect((await looked(what)).found).toBeUndefined();
+  });
+
+  test("it is no longer used ten minutes after the message, and never comes with a message of a channel", async () => {
+    const { general } = world.slack;
+    const { message } = await looked(general);
+    const old = `${Date.now() / 1_000 - 601}`.slice(0, 17);
+    expect((await earlier({ ...message, id: message.id.replace(/:[\d.]+$/, `:${old}`) })).lookingAt).toBeUndefined();
+    expect((await mention()).lookingAt).toBeUndefined();
+  });
+
+  test("it is left out if Slack refuses to tell about the channel, and the message is read all the same", async () => {
+    const unrefused = world.slack.fail("conversations.info", { type: "error", error: "missing_scope" });
+    const { message, found } = await looked(world.slack.general);
+    expect(found).toBeUndefined();
+    expect(message.text).toBe("summarise this channel");
+    unrefused();
+    expect((await earlier(message)).lookingAt).toContain("#general");
+  });
+});
+
 describe("a link", () => {
   const linkTo = ({ channel, ts, message }: Said) =>
     `https://team.slack.com/archives/${channel.id}/p${ts.replace(".", "")}${message.threadTs === undefined ? "" : `?thread_ts=${message.threadTs}&cid=${channel.id}`}`;

@@ -15,7 +15,7 @@ type FileSource = z.infer<typeof sourceSchema>;
 /** Hosts in attachment links; see also https://discord.com/developers/docs/reference#image-formatting. */
 const fileHosts: readonly string[] = ["cdn.discordapp.com", "media.discordapp.net"];
 
-export function sourceOf({ channel_id, id }: APIMessage, file: APIAttachment): FileSource {
+export function sourceOf({ channel_id, id }: Pick<APIMessage, "channel_id" | "id">, file: APIAttachment): FileSource {
   return { channel: channel_id, message: id, id: file.id, url: file.url };
 }
 

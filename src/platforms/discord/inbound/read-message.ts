@@ -3,18 +3,21 @@
  * webhooks, system messages, bots that are not allowed, and the bot's own messages except questions by `/remora ask`.
  */
 import {
+  type APIAttachment,
   type APIMessage,
   ChannelType,
   type GatewayMessageCreateDispatchData,
   MessageFlags,
   MessageType,
 } from "discord.js";
-import type { Author, InboundMessage } from "../../../ports/message.ts";
+import { shorten } from "../../../lib/text/shorten.ts";
+import type { Attachment, Author, InboundMessage } from "../../../ports/message.ts";
 import { type ChannelFacts, type Channels, isThread } from "../api/channels.ts";
 import type { GuildRoles } from "../api/own-guilds.ts";
 import { authorOf, type People, personName } from "../api/people.ts";
 import { type DiscordConversation, messageLink, placeOf } from "../conversation-id.ts";
-import { describeAttachments, quotedMessage } from "./attachments.ts";
+import { escapePlain } from "../outbound/plain-text.ts";
+import { describeAttachments, fileAttachment, quotedMessage } from "./attachments.ts";
 import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
 
 /** A message without a `guild_id` is a DM. */
@@ -28,10 +31,21 @@ export interface InboundContext {
   isOwnThread(threadId: string): boolean;
   replyIn: "thread" | "channel";
   isAllowedBot(id: string): boolean;
+  /** The files that were given to a command, which its message lacks. */
+  givenFiles(interactionId: string): Promise<APIAttachment[]>;
 }
 
 /** Prefix of the question that `/remora ask` posts. Discord shows everything after it as a quote. */
 export const askMark = ">>> ";
+/** The last line of a question with files. Nobody can write a line break in a command. */
+const filesLine = /\n-# With [^\n]*$/;
+const maxNamesLength = 40;
+
+/** What `/remora ask` posts for everybody, with the names of its files. */
+export function askContent(text: string, files: readonly APIAttachment[]): string {
+  const names = shorten(files.map(({ filename }) => filename).join(", "), maxNamesLength);
+  return askMark + text + (files.length === 0 ? "" : `\n-# With ${escapePlain(names)}`);
+}
 
 export async function readInbound(raw: RawMessage, context: InboundContext): Promise<InboundMessage | undefined> {
   const speaker = speakerOf(raw, context);
@@ -49,7 +63,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
     ...placeOf(conversation, author.id, facts?.type === ChannelType.PrivateThread),
     author,
     text: await messageText(raw, guildId, context),
-    attachments: isAddressed ? attachmentsOf(raw, conversation, context) : [],
+    attachments: isAddressed ? [...(await given(raw, context)), ...attachmentsOf(raw, conversation, context)] : [],
     isAddressed,
     isDirect,
     ...visibility(raw, facts),
@@ -64,7 +78,9 @@ export async function messageText(
 ): Promise<string> {
   const roles = await rolesIn(raw.content, guildId, context);
   const own = ownIds(roles, context);
-  const said = isAsk(raw, context) ? raw.content.slice(askMark.length) : withoutLeadingMention(raw.content, own);
+  const said = isAsk(raw, context)
+    ? raw.content.slice(askMark.length).replace(filesLine, "")
+    : withoutLeadingMention(raw.content, own);
   const { channels } = idsIn(said);
   const facts = await Promise.all(channels.slice(0, 20).map((id) => context.channels.get(id)));
   const names = new Map(facts.flatMap((each) => (each === undefined ? [] : [[each.id, each.name] as const])));
@@ -89,6 +105,12 @@ function speakerOf(raw: RawMessage, context: InboundContext): { author: Author; 
   if (raw.type !== MessageType.Default && raw.type !== MessageType.Reply) return undefined;
   if (author.bot && !context.isAllowedBot(author.id)) return undefined;
   return { author: authorOf(author, raw.member), isAsked: false };
+}
+
+async function given(raw: RawMessage, context: InboundContext): Promise<Attachment[]> {
+  const { interaction_metadata: command } = raw;
+  if (!isAsk(raw, context) || command === undefined) return [];
+  return (await context.givenFiles(command.id)).map((file) => fileAttachment(raw, file));
 }
 
 function isAsk({ author, type, content, flags }: RawMessage, { botId }: InboundContext): boolean {

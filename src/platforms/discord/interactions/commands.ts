@@ -25,6 +25,13 @@ export const textOption = "text";
 const maxTextLength = 4_000;
 const storeKey = "discord:commands";
 
+/** Of every kind: what a file is good for is found out when it is read. */
+const fileOptions = ["file", "file2", "file3"].map((name) => ({
+  type: ApplicationCommandOptionType.Attachment as const,
+  name,
+  description: "A file that this is about; everybody here can see its name",
+}));
+
 /** The question follows a prefix in its message, so it must be shorter than a message. */
 const maxAskLength = maxMessageLength - 100;
 
@@ -51,6 +58,7 @@ function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputAppl
             max_length: isSaid(name) ? maxAskLength : maxTextLength,
             required: name === "ask",
           },
+          ...(isSaid(name) ? fileOptions : []),
         ],
       })),
   };

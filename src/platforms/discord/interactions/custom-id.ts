@@ -12,6 +12,10 @@ export type ButtonMeaning =
   | { type: "edited" }
   | { type: "chosen" }
   | { type: "handed" }
+  | { type: "allowed" }
+  /** Opens the form of a question; `written` submits it. */
+  | { type: "write" }
+  | { type: "written" }
   /** Opens the form for a denial with a reason; `denied` submits it. */
   | { type: "reason" }
   | { type: "denied" }
@@ -54,6 +58,9 @@ function wordOf(meaning: ButtonMeaning): string {
     case "edited":
     case "chosen":
     case "handed":
+    case "allowed":
+    case "write":
+    case "written":
     case "reason":
     case "denied":
       return meaning.type;
@@ -76,12 +83,14 @@ export function parseButtonId(text: string): ButtonId | undefined {
   return { meaning, thread: thread === "" ? null : thread, ...(firstMessage === "" ? {} : { firstMessage }), id };
 }
 
+const formWords = ["edited", "chosen", "handed", "allowed", "write", "written", "reason", "denied"] as const;
+
 function meaningOf(word: string): ButtonMeaning | undefined {
   const choice = answerChoices.find((each) => each === word);
   if (choice !== undefined) return { type: "answer", choice };
   if (word === "details" || word === "retry") return { type: "footer", choice: word };
-  if (word === "edited" || word === "chosen" || word === "handed" || word === "reason" || word === "denied")
-    return { type: word };
+  const form = formWords.find((each) => each === word);
+  if (form !== undefined) return { type: form };
   const [, letters] = /^more-([a-z]{1,9})$/.exec(word) ?? [];
   if (letters !== undefined) {
     return { type: "more", choices: moreLetters.flatMap(([letter, more]) => (letters.includes(letter) ? [more] : [])) };

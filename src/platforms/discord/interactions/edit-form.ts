@@ -21,7 +21,10 @@ export function editForm(id: string, place: ButtonPlace, json: string) {
       required: pieces.length === 1,
     },
   }));
-  return form({ meaning: { type: "edited" }, ...place, id }, "Edit the call, then approve it", fields);
+  return form({ meaning: { type: "edited" }, ...place, id }, "Edit the call, then approve it", [
+    ...(fields.length < maxModalComponents ? ["Your edit is checked against the safety rules before it runs."] : []),
+    ...fields,
+  ]);
 }
 
 export function editedJson(components: Submitted): string {

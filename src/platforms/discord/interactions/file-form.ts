@@ -1,10 +1,10 @@
-/** The form behind Choose files…: one menu with an option per file, all selected. */
+/** The form behind Choose files…: a tick per file, all ticked, or one menu if there are more files than ticks. */
 import { type APISelectMenuOption, ComponentType } from "discord.js";
 import { shorten, shortenStart } from "../../../lib/text/shorten.ts";
 import type { ShownChange } from "../../../ports/card.ts";
 import { aboutText } from "../../shared/changed-file.ts";
 import type { FileChoice } from "../../shared/form-contents.ts";
-import { maxOptionDescriptionLength, maxOptionLabelLength, maxOptions } from "../limits.ts";
+import { maxCheckboxes, maxOptionDescriptionLength, maxOptionLabelLength, maxOptions } from "../limits.ts";
 import { visiblePath } from "../outbound/plain-text.ts";
 import type { ButtonPlace } from "./custom-id.ts";
 import { chosenIn, form, type Submitted } from "./form.ts";
@@ -12,19 +12,20 @@ import { chosenIn, form, type Submitted } from "./form.ts";
 const maxDenyLabelLength = 40;
 
 /** `choice.files` must not be empty. Files after the 25th would be dropped, but no card has more. */
-export function fileForm(id: string, place: ButtonPlace, choice: Pick<FileChoice, "files" | "denyLabel">) {
-  const options = choice.files.slice(0, maxOptions).map(optionFor);
+export function fileForm(id: string, place: ButtonPlace, { files, moreFiles, denyLabel }: FileChoice) {
+  const options = files.slice(0, maxOptions).map(optionFor);
+  const isShort = options.length <= maxCheckboxes;
+  const common = { custom_id: "files", min_values: 1, max_values: options.length, options };
+  const [what, more] = [isShort ? "Ticked" : "Selected", moreFiles === 1 ? "1 more file" : `${moreFiles} more files`];
+  const covered = `${what} files are kept. Changes to the others are discarded.`;
   return form({ meaning: { type: "chosen" }, ...place, id }, "Choose files to keep", [
+    moreFiles === 0 ? covered : `${covered} Not listed and not kept: ${more}.`,
     {
       label: "Files",
-      description: `All files are selected. To keep none, use “${shorten(choice.denyLabel, maxDenyLabelLength)}”.`,
-      component: {
-        type: ComponentType.StringSelect,
-        custom_id: "files",
-        min_values: 1,
-        max_values: options.length,
-        options,
-      },
+      description: `To keep none, use “${shorten(denyLabel, maxDenyLabelLength)}”.`,
+      component: isShort
+        ? { type: ComponentType.CheckboxGroup, ...common }
+        : { type: ComponentType.StringSelect, ...common },
     },
   ]);
 }

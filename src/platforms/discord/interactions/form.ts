@@ -1,6 +1,8 @@
-/** Forms: their fields, and what people entered. */
+/** Forms: their texts and fields, and what people entered. */
 import {
+  type APIAttachment,
   type APIComponentInLabel,
+  type APIInteractionDataResolved,
   type APIModalInteractionResponseCallbackData,
   type APIModalSubmissionComponent,
   ComponentType,
@@ -13,9 +15,13 @@ export interface Field {
   component: APIComponentInLabel;
 }
 
-/** `id` says what the form submits. */
-export function form(id: ButtonId, title: string, fields: Field[]): APIModalInteractionResponseCallbackData {
-  const components = fields.map((field) => ({ type: ComponentType.Label as const, ...field }));
+/** `id` says what the form submits. A text stands between the fields; it must be escaped. */
+export function form(id: ButtonId, title: string, parts: (Field | string)[]): APIModalInteractionResponseCallbackData {
+  const components = parts.map((part) =>
+    typeof part === "string"
+      ? { type: ComponentType.TextDisplay as const, content: part }
+      : { type: ComponentType.Label as const, ...part },
+  );
   return { custom_id: formatButtonId(id), title, components };
 }
 
@@ -33,7 +39,13 @@ export function textsIn(components: Submitted, id: string): string[] {
     .map(({ value }) => value);
 }
 
-/** What was chosen in the form's menu. */
+/** What was chosen in the form's menu, or ticked. */
 export function chosenIn(components: Submitted): string[] {
   return enteredIn(components).flatMap((menu) => ("values" in menu ? menu.values : []));
+}
+
+/** The files that were given, without what Discord says nothing about. */
+export function filesIn(components: Submitted, resolved: APIInteractionDataResolved | undefined): APIAttachment[] {
+  const ids = enteredIn(components).flatMap((field) => (field.type === ComponentType.FileUpload ? field.values : []));
+  return [...new Set(ids)].flatMap((id) => resolved?.attachments?.[id] ?? []);
 }

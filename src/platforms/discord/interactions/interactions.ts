@@ -5,7 +5,10 @@
  * click counts even if Discord no longer accepts its answer, because the card shows the result.
  */
 import {
+  type APIAttachment,
+  type APIChatInputApplicationCommandInteractionData,
   type APIInteraction,
+  type APIInteractionDataResolved,
   type APIMessageComponentInteraction,
   type APIModalInteractionResponseCallbackData,
   type APIModalSubmissionComponent,
@@ -30,22 +33,27 @@ import type { DiscordApi } from "../api/api.ts";
 import { type Channels, factsOf, isThread } from "../api/channels.ts";
 import { authorOf } from "../api/people.ts";
 import { type DiscordConversation, formatConversationId, placeOf } from "../conversation-id.ts";
-import { askMark, type RawMessage } from "../inbound/read-message.ts";
+import { fileAttachment } from "../inbound/attachments.ts";
+import { askContent, type RawMessage } from "../inbound/read-message.ts";
 import { maxMessageLength } from "../limits.ts";
 import { createEphemeralReplies, privately } from "../outbound/ephemeral-reply.ts";
 import { noMentions } from "../outbound/messages.ts";
+import { answerForm, writtenAnswer } from "./answer-form.ts";
 import { commandName, textOption } from "./commands.ts";
 import { type ButtonId, type MoreChoice, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
 import { chosenFiles, fileForm } from "./file-form.ts";
+import { filesIn } from "./form.ts";
 import { chosenPerson, handoverForm } from "./handover-form.ts";
-import { moreMenu, reasonForm, writtenReason } from "./more-menu.ts";
+import { allowForm, allowMenu, moreMenu, reasonForm, writtenReason } from "./more-menu.ts";
 
 export interface InteractionsOptions {
   api: DiscordApi;
   channels: Channels;
   handlers: PlatformHandlers;
   formContents: FormContents;
+  /** Keeps the files of a question, before its message is posted. */
+  keepFiles(interactionId: string, files: readonly APIAttachment[]): Promise<void>;
   /** Called with the message that `/remora ask` posted, which also arrives over the gateway. */
   onAsked(message: RawMessage): void;
   log: Log;
@@ -61,6 +69,10 @@ export interface Interactions {
 
 const notMine = privately({ text: "This button no longer works. If you still need it, ask me again." });
 const notOpened = privately({ text: "I couldn't open the form: something failed on my side. Try again." });
+const notOpen = privately({ text: "This question is no longer open." });
+const notAsked = privately({ text: "That didn't work: I couldn't take the file. Nothing was asked. Try again." });
+/** Nobody may allow what they can't read. */
+const notAllowed = privately({ text: "This can't be allowed in advance any more." });
 const tooLong = privately({ text: "That is too long for a command. Mention me in a message instead." });
 
 export function createInteractions(options: InteractionsOptions): Interactions {
@@ -89,6 +101,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     if (button?.meaning.type === "more") return await openMenu(interaction, button, button.meaning.choices);
     const isForm =
       button?.meaning.type === "reason" ||
+      button?.meaning.type === "write" ||
       (button?.meaning.type === "answer" && formChoices.includes(button.meaning.choice));
     if (isForm) return await openForm(interaction, button);
     await withReceipt(interaction, async () => {
@@ -123,6 +136,17 @@ export function createInteractions(options: InteractionsOptions): Interactions {
         const reason = writtenReason(submittedIn(interaction));
         return privately(await handlers.onAnswer({ ...card, choice: "deny", ...(reason === "" ? {} : { reason }) }));
       }
+      case "allowed":
+        return privately(await handlers.onAnswer({ ...card, choice: "allow" }));
+      case "written": {
+        const files = filesIn(submittedIn(interaction), resolvedIn(interaction));
+        const from = { channel_id: interaction.channel?.id ?? "", id: messageId ?? "" };
+        const attachments = files.map((file) => fileAttachment(from, file));
+        const said = { text: writtenAnswer(submittedIn(interaction)), attachments };
+        return privately(await handlers.onPick({ ...common, questionId: id, said }));
+      }
+      case "write":
+        return notOpen;
       case "reason":
       case "more":
         return notMine;
@@ -175,8 +199,21 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     }
     // Without contents there is no form. The handler says why, for example because the card is already settled.
     if (data === undefined)
-      return await withReceipt(interaction, () => answer(interaction, button, interaction.message.id));
-    await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(() => {});
+      return await withReceipt(interaction, async () =>
+        isAllow(button) ? notAllowed : await answer(interaction, button, interaction.message.id),
+      );
+    await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(async () => {
+      if (isAllow(button)) await showAllowed(interaction, button);
+    });
+  }
+
+  /** No page of Discord says that a form may have no field. */
+  async function showAllowed(interaction: APIMessageComponentInteraction, button: ButtonId): Promise<void> {
+    const { id, meaning: _, ...place } = button;
+    const grantText = await formContents.grantText(id);
+    if (grantText === undefined) return;
+    const type = InteractionResponseType.ChannelMessageWithSource;
+    await respond(interaction, { type, data: allowMenu(id, place, grantText) }).catch(() => {});
   }
 
   async function formFor(button: ButtonId): Promise<APIModalInteractionResponseCallbackData | undefined> {
@@ -184,6 +221,14 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const place = firstMessage === undefined ? { thread } : { thread, firstMessage };
     if (meaning.type === "answer" && meaning.choice === "handover") return handoverForm(approvalId, place);
     if (meaning.type === "reason") return reasonForm(approvalId, place);
+    if (meaning.type === "write") {
+      const asked = await formContents.question(approvalId);
+      return asked === undefined ? undefined : answerForm(approvalId, place, asked);
+    }
+    if (isAllow(button)) {
+      const grantText = await formContents.grantText(approvalId);
+      return grantText === undefined ? undefined : allowForm(approvalId, place, grantText);
+    }
     if (meaning.type === "answer" && meaning.choice === "part") {
       const choice = await formContents.files(approvalId);
       return choice === undefined || choice.files.length === 0 ? undefined : fileForm(approvalId, place, choice);
@@ -201,9 +246,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   }
 
   async function command(interaction: Extract<APIInteraction, { type: InteractionType.ApplicationCommand }>) {
-    const { name, rest } = commandFrom(interaction.data);
+    const { name, rest, files } = commandFrom(interaction.data as ChatCommand);
     const said = askText(name, rest);
-    if (said !== undefined) return await ask(interaction, said);
+    if (said !== undefined) return await ask(interaction, said, files);
     await withReceipt(interaction, async () => {
       const by = authorOfInteraction(interaction);
       const conversation = await conversationOf(interaction);
@@ -215,16 +260,29 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   }
 
   /** The posted message is the question: it arrives over the gateway even if this process dies now. */
-  async function ask(interaction: APIInteraction, text: string): Promise<void> {
-    const content = askMark + text;
+  async function ask(interaction: APIInteraction, text: string, files: readonly APIAttachment[]): Promise<void> {
+    const content = askContent(text, files);
     // Possible only if the command was registered before the limit existed.
     if (content.length > maxMessageLength) return await withReceipt(interaction, async () => tooLong);
+    if (files.length > 0 && !(await areKept(interaction.id, files)))
+      return await withReceipt(interaction, async () => notAsked);
     const data = { content, allowed_mentions: noMentions, flags: MessageFlags.SuppressEmbeds };
     const type = InteractionResponseType.ChannelMessageWithSource;
     const posted = await respond(interaction, { type, data }).catch(() => undefined);
     if (posted === undefined) return;
     const guild = interaction.guild_id === undefined ? {} : { guild_id: interaction.guild_id };
     onAsked({ ...posted, ...guild });
+  }
+
+  /** Without them, the message would be a question about nothing. */
+  async function areKept(id: string, files: readonly APIAttachment[]): Promise<boolean> {
+    try {
+      const kept = options.keepFiles(id, files).then(() => true);
+      return (await withTimeout(maxLookUpMs, kept)) === true;
+    } catch (thrown) {
+      log.error({ interaction: id, error: messageOf(thrown) }, "could not keep the files of a question");
+      return false;
+    }
   }
 
   return {
@@ -253,11 +311,28 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   };
 }
 
-const formChoices: readonly AnswerChoice[] = ["edit", "part", "handover"];
-const submissions: readonly ButtonId["meaning"]["type"][] = ["edited", "chosen", "denied", "handed"];
+const formChoices: readonly AnswerChoice[] = ["edit", "part", "handover", "allow"];
+const submissions: readonly ButtonId["meaning"]["type"][] = [
+  "edited",
+  "chosen",
+  "denied",
+  "handed",
+  "allowed",
+  "written",
+];
+
+function isAllow({ meaning }: ButtonId): boolean {
+  return meaning.type === "answer" && meaning.choice === "allow";
+}
 
 function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionComponent[] {
   return data !== undefined && "components" in data ? data.components : [];
+}
+
+type ChatCommand = Partial<Pick<APIChatInputApplicationCommandInteractionData, "options" | "resolved">>;
+
+function resolvedIn({ data }: APIInteraction): APIInteractionDataResolved | undefined {
+  return data !== undefined && "resolved" in data ? (data.resolved as APIInteractionDataResolved) : undefined;
 }
 
 interface CommandOption {
@@ -267,11 +342,14 @@ interface CommandOption {
   options?: CommandOption[];
 }
 
-function commandFrom(data: object): { name: string; rest: string } {
-  const [sub] = ("options" in data ? (data.options ?? []) : []) as CommandOption[];
-  if (sub?.type !== ApplicationCommandOptionType.Subcommand) return { name: "", rest: "" };
-  const text = sub.options?.find(({ name }) => name === textOption)?.value;
-  return { name: sub.name, rest: typeof text === "string" ? text : "" };
+function commandFrom({ options = [], resolved }: ChatCommand): { name: string; rest: string; files: APIAttachment[] } {
+  const [sub] = options as CommandOption[];
+  if (sub?.type !== ApplicationCommandOptionType.Subcommand) return { name: "", rest: "", files: [] };
+  const given = sub.options ?? [];
+  const text = given.find(({ name }) => name === textOption)?.value;
+  const isFile = ({ type }: CommandOption) => type === ApplicationCommandOptionType.Attachment;
+  const files = given.filter(isFile).flatMap(({ value }) => resolved?.attachments?.[String(value)] ?? []);
+  return { name: sub.name, rest: typeof text === "string" ? text : "", files };
 }
 
 function authorOfInteraction({ member, user }: APIInteraction): Author {

@@ -1,4 +1,4 @@
-/** What More… on a card opens: a message for one person with the rarer choices, and the form for a denial with a reason. */
+/** What More… on a card opens: a message for one person with the rarer choices, and the forms of Allow and of a denial with a reason. */
 import { type APIMessageTopLevelComponent, ComponentType, MessageFlags, TextInputStyle } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
 import { choiceLabel } from "../../shared/card-choices.ts";
@@ -22,25 +22,35 @@ interface MenuOf {
 
 export function moreMenu({ choices, approvalId, place, grantText }: MenuOf) {
   const offered = choices.filter((choice) => choice !== "allow" || grantText !== undefined);
-  const buttons = offered.map((choice) => button(meaningOf(choice), moreLabel(choice, grantText), approvalId, place));
-  const rule = offered.includes("allow")
-    ? `**${moreLabel("allow", grantText)}** ${escapePlain(shorten(grantText ?? "", maxGrantTextLength))}`
-    : "";
-  const components: APIMessageTopLevelComponent[] = [
-    { type: ComponentType.TextDisplay, content: rule || "What would you like to do?" },
-    ...rowsOf(buttons),
-  ];
-  return { components, flags: MessageFlags.IsComponentsV2 | MessageFlags.Ephemeral, allowed_mentions: noMentions };
+  const buttons = offered.map((choice) =>
+    button(meaningOf(choice), choiceLabel(choice, grantText === undefined ? {} : { grantText }), approvalId, place),
+  );
+  return ephemeral("What would you like to do?", buttons);
 }
 
-/** The button acts at once, unlike the one that opens a dialog. */
-export function moreLabel(choice: MoreChoice, grantText?: string): string {
-  const label = choiceLabel(choice, grantText === undefined ? {} : { grantText });
-  return choice === "allow" ? label.replace("…", "") : label;
+/** What Discord shows if it refuses the form: the same words, with a button that acts at once. */
+export function allowMenu(id: string, place: ButtonPlace, grantText: string) {
+  const label = choiceLabel("allow", { grantText }).replace("…", "");
+  return ephemeral(allowedBy(grantText), [button({ type: "allowed" }, label, id, place)]);
+}
+
+function ephemeral(content: string, buttons: ReturnType<typeof button>[]) {
+  const components: APIMessageTopLevelComponent[] = [{ type: ComponentType.TextDisplay, content }, ...rowsOf(buttons)];
+  return { components, flags: MessageFlags.IsComponentsV2 | MessageFlags.Ephemeral, allowed_mentions: noMentions };
 }
 
 function meaningOf(choice: MoreChoice): ButtonMeaning {
   return choice === "reason" ? { type: "reason" } : { type: "answer", choice };
+}
+
+/** Has no field: what one click covers is read before it. */
+export function allowForm(id: string, place: ButtonPlace, grantText: string) {
+  return form({ meaning: { type: "allowed" }, ...place, id }, "Allow without asking", [allowedBy(grantText)]);
+}
+
+function allowedBy(grantText: string): string {
+  const rule = escapePlain(shorten(grantText, maxGrantTextLength));
+  return `${rule}\n\nThis also approves what is on the card. You can end it there at any time.`;
 }
 
 export function reasonForm(id: string, place: ButtonPlace) {

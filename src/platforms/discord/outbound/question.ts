@@ -1,7 +1,7 @@
-/** A plugin's question, with a button for each option while it is open. It has embeds and blue buttons; cards have neither. */
+/** A plugin's question, with a button for each option, or one for a form, while it is open. It has embeds and blue buttons; cards have neither. */
 import { ButtonStyle } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
-import { answerLabel, optionLine, type QuestionCard } from "../../../ports/question.ts";
+import { answerInWordsLabel, answerLabel, optionLine, type QuestionCard } from "../../../ports/question.ts";
 import { maxButtonsPerRow } from "../limits.ts";
 import { button, rowsOf } from "./buttons.ts";
 import type { OutgoingMessage } from "./messages.ts";
@@ -13,15 +13,17 @@ const maxQuestionLength = 1_000;
 const maxPlainQuestionLength = 500;
 
 export function questionMessage(card: QuestionCard, thread: string | null, isPlain: boolean): OutgoingMessage {
-  const { id, question, options, note, isOpen } = card;
+  const { id, question, options, words, note, isOpen } = card;
   const head = escapePlain(shorten(card.head, maxHeadLength));
   const quoted = escapePlain(`“${shorten(question, isPlain ? maxPlainQuestionLength : maxQuestionLength)}”`);
   const lines = [`> ${quoted}`, ...options.map(optionLine).map(escapePlain), escapePlain(note)];
-  const buttons = options
+  const picks = options
     .slice(0, maxButtonsPerRow)
     .map((_label, option) =>
       button({ type: "pick", option }, answerLabel(option), id, { thread }, ButtonStyle.Primary),
     );
+  const form = button({ type: "write" }, answerInWordsLabel, id, { thread }, ButtonStyle.Primary);
+  const buttons = words === undefined ? picks : [form];
   const components = isOpen ? rowsOf(buttons) : [];
   const description = lines.join("\n");
   if (isPlain) return { content: `**${head}**\n${description}`, components };

@@ -231,6 +231,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function question(card: QuestionCard): Promise<void> {
     await begun();
     const key = `question:${card.id}`;
+    await options.formContents.keepQuestion(card);
     if (!card.isOpen) {
       await findLost(key);
       // Nobody has seen the question.

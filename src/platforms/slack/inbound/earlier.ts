@@ -15,8 +15,9 @@ import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
-import { parseConversationId, parseMessageId, threadOf } from "../conversation-id.ts";
+import { parseConversationId, parseMessageId, threadOf, timeOf } from "../conversation-id.ts";
 import { maxLimitedHistoryPage } from "../limits.ts";
+import type { ChatAccess } from "../outbound/chat-access.ts";
 import { isSaid } from "./events.ts";
 import { createLineReader, linePageSchema, type RawLine } from "./lines.ts";
 import { readThread } from "./read-thread.ts";
@@ -27,6 +28,7 @@ export interface EarlierOptions {
   identity(): Promise<Identity>;
   people: People;
   recent: Pick<RecentMessages, "in">;
+  lookedAt: ChatAccess["lookedAt"];
 }
 
 interface Spot {
@@ -44,12 +46,15 @@ interface Part {
 const nothing: Part = { raws: [], leftOut: 0, notes: [] };
 const maxRetryMs = 2_000;
 const maxLinks = 3;
+/** After that, people have long looked at something else. */
+const maxLookingMs = 10 * 60_000;
 const linkPattern = /https:\/\/[\w.-]+\.slack\.com\/archives\/([CDG][A-Z0-9]+)\/p(\d{1,12})(\d{6})(?:\?([^\s)>|]*))?/g;
 
 const limitedNote =
   "Slack does not let this app read more messages now, so some earlier messages are missing here. Apps that are distributed outside the Slack Marketplace can read only 15 messages a minute.";
 
-export function createEarlier({ api, identity, people, recent }: EarlierOptions): NonNullable<Platform["earlier"]> {
+export function createEarlier(options: EarlierOptions): NonNullable<Platform["earlier"]> {
+  const { api, identity, people, recent } = options;
   const readLine = createLineReader(identity, people);
 
   async function inThread({ channel, thread, ts }: Spot, wanted: EarlierWanted, signal: AbortSignal): Promise<Part> {
@@ -134,13 +139,22 @@ export function createEarlier({ api, identity, people, recent }: EarlierOptions)
   return async (message, wanted, signal) => {
     const spot = spotOf(message);
     if (spot === undefined) return { lines: [], leftOut: 0, notes: [] };
-    const parts = await Promise.all([around(message, spot, wanted, signal), linked(spot, wanted.said, signal)]);
+    const [lookingAt, ...parts] = await Promise.all([
+      lookedAt(message, spot, signal),
+      ...[around(message, spot, wanted, signal), linked(spot, wanted.said, signal)],
+    ]);
     const { raws, leftOut, notes } = joined(parts);
     const lines = await Promise.all(
       raws.filter(({ raw }) => isSaid(raw)).map((each) => lineOf(spot.channel, each, signal)),
     );
-    return { lines, leftOut, notes };
+    return { lines, leftOut, notes, ...(lookingAt === undefined ? {} : { lookingAt }) };
   };
+
+  /** It is a hint: if in doubt, there is none. */
+  async function lookedAt({ lookingAt: channel, author }: InboundMessage, { ts }: Spot, signal: AbortSignal) {
+    if (channel === undefined || Date.now() - timeOf(ts) > maxLookingMs) return undefined;
+    return await untilAborted(options.lookedAt(channel, author), signal).catch(() => undefined);
+  }
 
   async function around(message: InboundMessage, spot: Spot, wanted: EarlierWanted, signal: AbortSignal) {
     if (message.isDirect) return nothing;

@@ -35,13 +35,32 @@ export const messageSchema = z.object({
 });
 export type RawMessage = z.infer<typeof messageSchema>;
 
+const entitySchema = z.object({
+  type: z.string(),
+  value: z.union([z.string(), z.object({ channel_id: z.string() }).transform((message) => message.channel_id)]),
+  team_id: word,
+});
+/** What a DM's author has open beside it, most relevant first: https://docs.slack.dev/reference/events/app_context_changed */
+const contextSchema = z.object({
+  entities: z.array(z.unknown()).transform((all) => all.flatMap((each) => entitySchema.safeParse(each).data ?? [])),
+});
+
 export const messageEventSchema = messageSchema.extend({
   channel: z.string(),
   channel_type: word,
+  app_context: contextSchema.optional().catch(undefined),
   /** With the token, the app may search as the person who wrote the message. */
   assistant_thread: z.object({ action_token: word }).optional().catch(undefined),
 });
 export type MessageEvent = z.infer<typeof messageEventSchema>;
+
+const channelEntities: readonly string[] = ["slack#/types/channel_id", "slack#/types/message_context"];
+
+/** The id of the channel that the author looks at, if it is one of this workspace. */
+export function lookingAt({ app_context: context }: MessageEvent, teamId: string): string | undefined {
+  const channel = context?.entities.find(({ type }) => channelEntities.includes(type));
+  return channel?.team_id === undefined || channel.team_id === teamId ? channel?.value : undefined;
+}
 
 export const changedSchema = z.object({
   channel: z.string(),

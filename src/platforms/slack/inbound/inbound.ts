@@ -17,7 +17,7 @@ import { actionTokenKey } from "../outbound/message-search.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
 import type { SlackFiles } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
-import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessage } from "./events.ts";
+import { changedSchema, deletedSchema, isSaid, lookingAt, type MessageEvent, type RawMessage } from "./events.ts";
 import type { IsGroupDm } from "./group-dms.ts";
 import { mentions, readText } from "./readable-text.ts";
 import type { RecentMessages } from "./recent-messages.ts";
@@ -101,6 +101,7 @@ export function createInbound(options: InboundOptions): Inbound {
     ]);
     if (author === undefined) return undefined;
     const thread = threadOf(ts, event.thread_ts);
+    const looked = isDm ? lookingAt(event, self.teamId) : undefined;
     const conversation = { team: self.teamId, channel, thread: thread ?? (isDm ? null : ts) };
     const message: InboundMessage = {
       id: formatMessageId({ channel, ts }),
@@ -110,6 +111,7 @@ export function createInbound(options: InboundOptions): Inbound {
       isAddressed,
       isDirect: isDm,
       ...(isPrivate && !isDm ? { isPrivate } : {}),
+      ...(looked === undefined ? {} : { lookingAt: looked }),
       ...(isDm ? {} : { link: messageLink(self.url, { channel, ts }, thread) }),
       at: timeOf(ts),
     };

@@ -30,6 +30,8 @@ export function addListeners(app: App, listeners: Listeners): void {
   app.event("app_home_opened", async ({ event }) => {
     await Promise.all([home.opened(event), pane.tabOpened(event)]);
   });
+  // Subscribed so that messages carry what their author looks at. The event itself names no person.
+  app.event("app_context_changed", async () => {});
   app.event("assistant_thread_started", ({ event }) => pane.opened(event));
   app.event("agent_session_stopped", ({ event }) => pane.stopped(event));
   app.event(/^subteam_/, async () => listeners.onGroupsChanged());

@@ -18,6 +18,7 @@ import {
 import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
 import { editCallback, editModal, editRefused, readEdit } from "./edit-modal.ts";
 import { filesCallback, filesModal, filesRefused, noFilesText, readFiles } from "./files-modal.ts";
+import { answerCallback, answerModal, answerRefused, readAnswer } from "./words-modal.ts";
 
 export const formCallbacks: readonly string[] = [
   editCallback,
@@ -25,9 +26,10 @@ export const formCallbacks: readonly string[] = [
   allowCallback,
   reasonCallback,
   handoverCallback,
+  answerCallback,
 ];
 
-export type FormChoice = "edit" | "part" | "allow" | "reason" | "handover";
+export type FormChoice = "edit" | "part" | "allow" | "reason" | "handover" | "answer";
 
 /** Resolves to undefined if the contents have expired or the item is settled. */
 export async function openedForm(
@@ -48,6 +50,10 @@ export async function openedForm(
       const text = await contents.grantText(place.approvalId);
       return text === undefined ? undefined : allowModal(place, text);
     }
+    case "answer": {
+      const asked = await contents.question(place.approvalId);
+      return asked === undefined ? undefined : answerModal(place, asked);
+    }
     case "part": {
       const files = await contents.files(place.approvalId);
       return files === undefined ? undefined : filesModal(place, files);
@@ -58,7 +64,10 @@ export async function openedForm(
 }
 
 interface ReadForm {
-  answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts" | "reason" | "to">;
+  answer:
+    | Pick<InboundAnswer, "choice" | "editedJson" | "parts" | "reason" | "to">
+    /** To a question. */
+    | { said: ReturnType<typeof readAnswer> };
   /** A message for the person. If present, the answer must not be passed on. */
   problem?: string;
   refused(text: string): View;
@@ -81,6 +90,8 @@ function readForm(callback: string, metadata: string, values: unknown): ReadForm
       return { answer: { choice: "deny", reason: readReason(values) }, refused: reasonRefused };
     case allowCallback:
       return { answer: { choice: "allow" }, refused: allowRefused };
+    case answerCallback:
+      return { answer: { said: readAnswer(values) }, refused: answerRefused };
     case handoverCallback:
       return { answer: { choice: "handover", to: readPerson(values) }, refused: handoverRefused };
     case editCallback: {

@@ -34,6 +34,7 @@ const inputSchema = z.object({
   value: z.string().nullish(),
   selected_user: z.string().nullish(),
   selected_options: z.array(z.object({ value: z.string() })).nullish(),
+  files: z.array(z.unknown()).nullish(),
 });
 const valuesSchema = z.record(z.string(), z.record(z.string(), inputSchema));
 export type Input = z.infer<typeof inputSchema>;

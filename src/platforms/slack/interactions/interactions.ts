@@ -6,11 +6,12 @@ import type { FormContents } from "../../shared/form-contents.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import { openView } from "../api/views.ts";
 import { formatConversationId, formatMessageId, threadOf } from "../conversation-id.ts";
+import type { SlackFiles } from "../inbound/attachments.ts";
 import { maxAnswerMs } from "../limits.ts";
 import { isFirstPart } from "../outbound/cards/card.ts";
 import { choiceOf, moreAction, readMore } from "../outbound/cards/card-buttons.ts";
 import type { Recipient } from "../outbound/ephemeral-reply.ts";
-import { pickAction } from "../outbound/question.ts";
+import { pickAction, wordsAction } from "../outbound/question.ts";
 import { type FormChoice, openedForm, readSubmission, type Submission } from "./card-forms.ts";
 import type { CardPlace } from "./card-place.ts";
 import { createFooterClicks } from "./footer-clicks.ts";
@@ -20,6 +21,7 @@ import { wordsCallback } from "./words-modal.ts";
 
 export interface InteractionsOptions extends Handling {
   formContents: FormContents;
+  describeFiles: SlackFiles["describe"];
 }
 
 export interface Interactions {
@@ -65,6 +67,7 @@ const noForm: Record<FormChoice, string> = {
   handover: "You can't hand this card over any more.",
   allow: "This can't be allowed in advance any more.",
   reason: "This can't be denied any more.",
+  answer: "This question is no longer open.",
 };
 const unknownButton = "This button no longer works, so nothing changed.";
 
@@ -82,6 +85,7 @@ function meaningOf({ action_id, value, selected_option: selected }: Click["actio
       return { form: choice, id: approvalId };
     return choice === undefined ? { id: approvalId } : { choice, id: approvalId };
   }
+  if (action_id === wordsAction) return { form: "answer", id: value };
   const choice = choiceOf(action_id);
   if (choice === "edit" || choice === "part" || choice === "handover") return { form: choice, id: value };
   return choice === undefined ? { id: value } : { choice, id: value };
@@ -142,17 +146,24 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   async function takeForm({ place, answer }: Submission, userId: string): Promise<AnswerReceipt> {
     const { conversationId, messageId, approvalId } = place;
     try {
+      const by = await people.author(userId);
+      const common = { platform: "slack", conversationId, by, at: Date.now() };
+      if ("said" in answer) {
+        const { text, files } = answer.said;
+        const attachments = await options.describeFiles(files, userId);
+        return await handlers.onPick({ ...common, questionId: approvalId, said: { text, attachments } });
+      }
       return await handlers.onAnswer({
-        platform: "slack",
-        conversationId,
+        ...common,
         ...(messageId === undefined ? {} : { messageId }),
         cardOrApprovalId: approvalId,
         ...answer,
-        by: await people.author(userId),
-        at: Date.now(),
       });
     } catch (thrown) {
-      log.error({ choice: answer.choice, error: messageOf(thrown) }, "could not handle a form");
+      log.error(
+        { choice: "said" in answer ? "answer" : answer.choice, error: messageOf(thrown) },
+        "could not handle a form",
+      );
       return { accepted: false, text: notTaken };
     }
   }

@@ -26,6 +26,7 @@ const infoSchema = z.object({
     name: z.string().optional(),
     is_im: z.boolean().optional(),
     is_mpim: z.boolean().optional(),
+    is_member: z.boolean().optional(),
     is_private: z.boolean().optional(),
     is_shared: z.boolean().optional(),
     is_ext_shared: z.boolean().optional(),
@@ -42,6 +43,8 @@ const maxPages = 20;
 export interface ChatAccess {
   /** True if the person can read the channel now. False for DMs. */
   mayRead(channel: string, person: Author): Promise<boolean>;
+  /** The channel's name and id, if the person can read it now and the agent is in it. */
+  lookedAt(channel: string, person: Author): Promise<string | undefined>;
   find(place: ChatPlace): Promise<FoundPlace>;
   /** As in `ChatActions`. */
   audience(place: ChatPlace): Promise<Audience & { name: string }>;
@@ -124,6 +127,12 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
       const info = await infoOf(channel);
       if (info === undefined || info.is_im === true) return false;
       return await isSeenBy(channel, info.is_private === true || info.is_mpim === true, person);
+    },
+    async lookedAt(channel, person) {
+      const info = await infoOf(channel);
+      if (info?.is_member !== true || info.is_im === true || info.is_mpim === true) return undefined;
+      const isSeen = await isSeenBy(channel, info.is_private === true, person);
+      return isSeen ? `#${info.name ?? ""} (${channel})` : undefined;
     },
     async find({ conversationId, requester, channel: named }) {
       const own = parseConversationId(conversationId);

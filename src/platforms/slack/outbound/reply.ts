@@ -261,6 +261,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const place = await begin();
     const { sender } = place;
     const key = `question:${card.id}`;
+    await options.formContents.keepQuestion(card);
     const ts = card.isOpen ? sender.tsOf(key) : await sender.find(key);
     if (ts !== undefined) return await sender.update(ts, key, questionMessage(card));
     if (!card.isOpen) return;
