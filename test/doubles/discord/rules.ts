@@ -91,6 +91,11 @@ export const discordRules = {
     page: "https://docs.discord.com/developers/resources/channel#channel-object-obfuscated-channels",
     read: "2026-11-27",
   },
+  "notifications-show-no-components": {
+    says: "A notification of a message that consists of components has no words: it shows the content that was sent, and an edit sends none.",
+    page: "https://github.com/discord/discord-api-docs/issues/7854",
+    read: "2026-11-28",
+  },
 } as const satisfies Record<string, Rule>;
 
 type CodeOf<Key> = Key extends `${infer Code extends number}` ? Code : never;

@@ -69,6 +69,10 @@ export const slackRules = {
     "https://docs.slack.dev/messaging/working-with-files",
     "A file is uploaded by asking for an address, posting the bytes there, and completing the upload.",
   ),
+  "desktop-notifications-read-blocks-first": rule(
+    "https://docs.slack.dev/changelog/2026/07/13/notification-changes",
+    "A desktop notification takes its text from the blocks, and from `text` only without any; a phone takes `text`.",
+  ),
   "dm-is-a-thread": {
     says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
     page: "https://docs.slack.dev/ai/developing-agents",

@@ -72,6 +72,11 @@ export interface Stream {
   chunks: JsonObject[];
 }
 
+export interface Notification {
+  desktop: string;
+  mobile: string;
+}
+
 export interface StoredMessage {
   ts: string;
   channel: string;
@@ -89,6 +94,8 @@ export interface StoredMessage {
   metadata?: JsonObject;
   /** Whom it notified, if the app posted it. */
   pings?: string[];
+  /** What its notification said when the app posted it. */
+  notification?: Notification;
   edited?: { user: string; ts: string };
   clientMessageId?: string;
   reactions: { name: string; users: string[] }[];

@@ -1,6 +1,7 @@
 /** What tools can do in Slack besides answering. ports/chat.ts gives the rules. */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { namesText } from "../../../lib/text/names-text.ts";
 import type { ChatActions } from "../../../ports/chat.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import { attachmentNote } from "../../shared/tool-files.ts";
@@ -124,7 +125,10 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
           (thrown: unknown) => notes.push(attachmentNote(file.name, messageOf(thrown))),
         );
       }
-      const ts = await postAll(found, key, [text, ...notes].filter(Boolean).join("\n\n"));
+      const words = [text, ...notes].filter(Boolean).join("\n\n");
+      // A notification would say nothing of files alone.
+      const names = uploaded.map(({ title }) => `\`${title.replaceAll("`", "'")}\``);
+      const ts = await postAll(found, key, words === "" && names.length > 0 ? `Here is ${namesText(names)}.` : words);
       if (uploaded.length > 0) await shareFiles(api, { channel: found.channel, thread: found.thread ?? ts }, uploaded);
       return { messageId: formatMessageId({ channel: found.channel, ts }) };
     },

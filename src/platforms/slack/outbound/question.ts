@@ -15,8 +15,8 @@ export function questionMessage({ id, head, question, options, note, isOpen }: Q
     // Clients make links of addresses there.
     text: escapeText(beginningOf(`${head} ${quoted}`, maxNotificationLength).replaceAll("://", `:${wordJoiner}//`)),
     blocks: [
-      richText([bold(head)]),
-      quote(quoted),
+      // One block, because notifications on the desktop show the first one.
+      quote(bold(head), quoted),
       richText([plain(options.map(optionLine).join("\n"))]),
       ...(isOpen ? [{ type: "actions", elements: buttons }] : []),
       smallLine(note),
