@@ -17,11 +17,11 @@ const rules = Object.entries(tables).flatMap(([service, table]) =>
 const unnamed = new Set([
   ...["agent-session-hour", "agent-session-of-a-stream", "agent-session-stop-button", "agent-session-title"],
   ...["assistant-threads-bridge", "checkbox-group", "dm-is-a-thread"],
-  ...["feature_not_enabled", "file-types", "file-upload", "global-limit", "guests-open-no-agent"],
-  ...["hidden-channels-have-no-name", "invalid-requests", "mentions-and-dms-bring-action-tokens"],
-  ...["message-content-review", "metadata-event-type", "method-errors", "missing_query"],
+  ...["file-types", "file-upload", "global-limit", "guests-open-no-agent"],
+  ...["hidden-channels-have-no-name", "invalid-requests"],
+  ...["message-content-review", "metadata-event-type", "method-errors"],
   ...["missing_agent_session_stopped_event_subscription"],
-  ...["restricted_action_non_threadable_channel", "search-from-a-shared-channel", "search-sees-what-the-bot-sees"],
+  ...["restricted_action_non_threadable_channel"],
   ...["session_not_found", "task-update-length", "text-display-in-modals", "text-is-cut"],
 ]);
 

@@ -43,12 +43,20 @@ async function checkBot(api: SlackApi, token: string, guests: boolean): Promise<
   }
 }
 
+/** Everything else works without it. */
+const searchScope = "search:read.public";
+
 async function checkScopes(scopes: string[] | undefined): Promise<Finding[]> {
   if (scopes === undefined) return [warning("Slack did not say which scopes the token has")];
   const missing = await missingScopes(scopes);
   if (missing === undefined) return [warning("can't read slack/manifest.yaml, so the scopes were not checked")];
   if (missing.length === 0) return [ok("the token has all scopes of slack/manifest.yaml")];
-  return [error(`the bot token lacks ${missing.join(", ")}: ${scopesAdvice}`)];
+  const needed = missing.filter((scope) => scope !== searchScope);
+  const unsearched = `the bot token lacks ${searchScope}, so chat_search finds only what was said since Remora came: ${scopesAdvice}`;
+  return [
+    ...(needed.length === 0 ? [] : [error(`the bot token lacks ${needed.join(", ")}: ${scopesAdvice}`)]),
+    ...(missing.includes(searchScope) ? [warning(unsearched)] : []),
+  ];
 }
 
 /** Turning on the agent feature adds its scope, and nothing else tells a bot that it is an agent. */

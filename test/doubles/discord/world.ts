@@ -210,6 +210,8 @@ export interface World {
   tokens: Map<string, string>;
   /** Messages by author and nonce. */
   nonces: Map<string, { messageId: string; channelId: string; at: number }>;
+  /** How many more searches of a guild find that its index is being built. */
+  searchIndex: Map<string, number>;
   /** What happens to the next downloads that the CDN would serve. */
   fileFaults: FileFault[];
   /** The service's own address, for links. */
@@ -234,6 +236,7 @@ export function createWorld(clock: Clock, application: Omit<ApplicationRecord, "
     interactions: new Map(),
     tokens: new Map(),
     nonces: new Map(),
+    searchIndex: new Map(),
     fileFaults: [],
     url: "",
     publish: () => {},

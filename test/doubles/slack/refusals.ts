@@ -17,7 +17,10 @@ export const slackRefusals = {
   channel_not_found: rule(method("chat.postMessage"), "A channel that is wrong or hidden from the app is not found."),
   exchanged_trigger_id: rule(method("views.open"), "A trigger opens one view."),
   expired_trigger_id: rule(method("views.open"), "A trigger is good for three seconds."),
-  feature_not_enabled: rule(method("assistant.search.context"), "A workspace may have no search by the bot's token."),
+  feature_not_enabled: rule(
+    method("assistant.search.context"),
+    "A workspace without Slack's AI search refuses a search.",
+  ),
   file_deleted: rule(method("files.info"), "A deleted file has no details."),
   file_not_found: rule(method("files.completeUploadExternal"), "A file that was not uploaded can't be shared."),
   hash_conflict: rule(method("views.update"), "A hash that is given must be that of the stored view."),
@@ -46,7 +49,7 @@ export const slackRefusals = {
   message_not_in_streaming_state: rule(method("chat.appendStream"), "Nothing is appended to a stream that has ended."),
   message_not_owned_by_app: rule(method("chat.appendStream"), "An app appends to its own streams only."),
   missing_argument: rule(method("files.getUploadURLExternal"), "An upload has a name and a length."),
-  missing_query: rule(method("assistant.search.context"), "A search has a query."),
+  missing_query: rule(method("assistant.search.context"), "A search as a person has a query."),
   missing_recipient_team_id: rule(
     method("chat.startStream"),
     "A stream outside of a DM names the workspace of its reader.",

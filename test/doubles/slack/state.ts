@@ -149,6 +149,10 @@ export interface SlackState {
   files: Map<string, StoredFile>;
   views: Map<string, StoredView>;
   assistantThreads: AssistantThread[];
+  /** For `assistant.search.context`: as whom the app may search, from where, and until when. */
+  actionTokens: Map<string, { userId: string; channelId: string; until: number }>;
+  /** False in a workspace whose plan has no search for apps. */
+  hasSearch: boolean;
   /** The addresses in the app's messages that Slack has fetched by itself. */
   fetched: Set<string>;
   /** Where the double listens, without a path. */
@@ -184,6 +188,8 @@ export function createState(clock: SlackClock): SlackState {
     files: new Map(),
     views: new Map(),
     assistantThreads: [],
+    actionTokens: new Map(),
+    hasSearch: true,
     fetched: new Set(),
     url: "",
     id,

@@ -35,7 +35,12 @@ export const messageSchema = z.object({
 });
 export type RawMessage = z.infer<typeof messageSchema>;
 
-export const messageEventSchema = messageSchema.extend({ channel: z.string(), channel_type: word });
+export const messageEventSchema = messageSchema.extend({
+  channel: z.string(),
+  channel_type: word,
+  /** With the token, the app may search as the person who wrote the message. */
+  assistant_thread: z.object({ action_token: word }).optional().catch(undefined),
+});
 export type MessageEvent = z.infer<typeof messageEventSchema>;
 
 export const changedSchema = z.object({

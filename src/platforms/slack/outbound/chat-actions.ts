@@ -19,7 +19,6 @@ import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess, FoundPlace } from "./chat-access.ts";
 import { emojiName } from "./emoji.ts";
 import { readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
-import type { MessageSearch } from "./message-search.ts";
 import { createMessageSender, type MessageSender } from "./message-sender.ts";
 import { renderMessage, renderParts } from "./render.ts";
 
@@ -29,7 +28,7 @@ export interface ChatActionsOptions {
   people: People;
   access: ChatAccess;
   threads: Threads;
-  search: MessageSearch | undefined;
+  search: NonNullable<ChatActions["search"]>;
   log: Log;
   signal: AbortSignal;
 }
@@ -95,7 +94,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     audience,
     nameOf: people.nameOf,
     readable: (text) => readMarks(text, people.nameOf),
-    ...(options.search === undefined ? {} : { search: options.search }),
+    search: options.search,
     async history(place, { limit, before }) {
       const found = await find(place);
       const count = Math.max(1, Math.min(limit, maxHistoryPage));
