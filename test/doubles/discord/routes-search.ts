@@ -1,4 +1,7 @@
-/** Search Guild Messages. Words are all required; the newest come first, whatever the order asked for. */
+/**
+ * Search Guild Messages. Words are all required; the newest come first, whatever the order asked for.
+ * Rule: search-sees-what-the-bot-sees
+ */
 import { PermissionFlagsBits } from "discord.js";
 import { ApiError, createForm } from "./api-error.ts";
 import { integer } from "./fields.ts";

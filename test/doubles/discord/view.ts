@@ -47,7 +47,10 @@ export interface SeenMessage {
   isLoading: boolean;
   /** Those who were notified when it was sent. */
   pings: Pings;
-  /** The words of its notification: the text that it was sent with, and nothing of embeds and components. */
+  /**
+   * The words of its notification: the text that it was sent with, and nothing of embeds and components.
+   * Rule: notifications-show-no-components
+   */
   notification: string;
   /** Links that would be unfolded below it. */
   previews: string[];

@@ -116,7 +116,10 @@ function isMention(state: SlackState, channel: Channel, message: StoredMessage):
   return message.text.includes(`<@${state.app.botUserId}`);
 }
 
-/** The app may search with it as the person, from where they wrote. Guests have no apps that use AI. */
+/**
+ * The app may search with it as the person, from where they wrote. Guests have no apps that use AI.
+ * Rule: mentions-and-dms-bring-action-tokens
+ */
 function searchToken(state: SlackState, channel: Channel, { user, botId }: StoredMessage): JsonObject {
   if (user === state.app.botUserId || botId !== undefined || state.people.get(user)?.isGuest !== false) return {};
   const value = [state.clock.now(), state.team.id.length, randomBytes(16).toString("hex")].join(".");

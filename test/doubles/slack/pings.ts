@@ -15,7 +15,10 @@ export function pingsOf(state: SlackState, message: StoredMessage): string[] {
   return [...new Set(pings)];
 }
 
-/** Desktop clients may go on with later blocks, but there is room for few words, so the first block must do alone. */
+/**
+ * Desktop clients may go on with later blocks, but there is room for few words, so the first block must do alone.
+ * Rule: desktop-notifications-read-blocks-first
+ */
 export function notificationOf(state: SlackState, { text, blocks }: StoredMessage): Notification {
   const mobile = unescapeText(text);
   return { desktop: firstWords(state, blocks) || mobile, mobile };

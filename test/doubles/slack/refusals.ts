@@ -71,6 +71,7 @@ export const slackRefusals = {
   ratelimited: rule("https://docs.slack.dev/apis/web-api/rate-limits", "Too many calls get 429 and Retry-After."),
   restricted_action: rule(method("chat.postMessage"), "A preference of the workspace keeps the app from posting."),
   restricted_action_thread_locked: rule(method("chat.postMessage"), "Nobody replies in a locked thread."),
+  session_not_found: rule(method("agents.sessions.rename"), "A session that does not exist has no title."),
   snippet_too_large: rule(method("files.getUploadURLExternal"), "A snippet has 1 MB at most."),
   stopped_by_user: rule(method("chat.appendStream"), "Nothing is appended to a stream that a person has stopped."),
   streaming_state_conflict: rule(method("chat.update"), "A message that streams can't be edited."),

@@ -2,7 +2,7 @@
  * search.messages, for the user whom the token belongs to: everything that this user can see, DMs too; and
  * assistant.search.context, for the app as the person from whose message the action token is: public channels. Words are
  * all required; `in:`, `from:`, `after:` and `before:` narrow the search, days exclusive.
- * Rule: search-sees-what-its-person-sees
+ * Rules: search-from-a-shared-channel, search-sees-what-its-person-sees
  */
 import type { Call, Method } from "./api-call.ts";
 import { channelJson } from "./shapes.ts";
