@@ -61,6 +61,7 @@ export async function createSlackWorld({
       },
       streaming: "native",
       ackReaction: null,
+      directMessages: "threads",
       store,
       ledger,
       commands: () => [{ usage: "status", description: "what runs" }],
