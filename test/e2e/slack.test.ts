@@ -166,6 +166,12 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       await command("context", "this conversation: 0");
       write("run echo after-new", second);
       await answered(second, "after-new", 1);
+
+      const waiting = write("run echo never with network example.com");
+      const asked = await cardIn(waiting);
+      const word = write("stop");
+      await answered(word, "Stopped.", 1);
+      await slack.until(() => agentsIn(waiting).find(({ ts }) => ts === asked.ts)?.buttons.length === 0);
     },
   );
 
