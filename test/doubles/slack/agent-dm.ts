@@ -1,6 +1,7 @@
 /**
  * The DM of an app that is an agent (`agent_view`): a list of threads, the sessions, above the composer. Whatever stands at top
  * level is a row of its own, also what the app posts there. Guests can't open it.
+ * Rules: dm-is-a-thread, guests-open-no-agent
  */
 import { repliesOf } from "./shapes.ts";
 import type { Channel, Person, SlackState, StoredMessage } from "./state.ts";
