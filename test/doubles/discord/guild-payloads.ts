@@ -2,7 +2,7 @@
 import { type APIApplication, type APIUser, ApplicationFlags } from "discord.js";
 import { timestampOf } from "./clock.ts";
 import { isThread, userOf } from "./lookups.ts";
-import { channelPayload, memberPayload, rolePayload, userPayload } from "./payloads.ts";
+import { channelPayload, gatewayChannel, memberPayload, rolePayload, userPayload } from "./payloads.ts";
 import { guildPermissions, permissionsIn } from "./permissions.ts";
 import type { GuildRecord, World } from "./world.ts";
 
@@ -64,7 +64,7 @@ export function guildCreatePayload(world: World, guild: GuildRecord): object {
     unavailable: false,
     member_count: guild.members.size,
     members: bot === undefined ? [] : [memberPayload(world, bot)],
-    channels: channels.filter((channel) => !isThread(channel)).map((channel) => channelPayload(world, channel)),
+    channels: channels.filter((channel) => !isThread(channel)).map((channel) => gatewayChannel(world, channel)),
     threads: threads.map((channel) => channelPayload(world, channel)),
     presences: [],
     voice_states: [],

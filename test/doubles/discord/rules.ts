@@ -3,8 +3,8 @@ import type { Rule } from "../rules.ts";
 
 export const discordRules = {
   "hidden-channels-have-no-name": {
-    says: "Channels that the bot can't view come over the gateway as `___hidden___` with flag 1 << 17, and not at all by REST.",
+    says: "Channels that the bot can't view come over the gateway as `___hidden___` with flag 1 << 17 and one overwrite that denies everyone View Channel; only id, type and position can be relied on. REST leaves them out. What the bot sees again comes in full as CHANNEL_UPDATE.",
     page: "https://docs.discord.com/developers/resources/channel#channel-object-obfuscated-channels",
-    read: "2026-11-27",
+    read: "2026-11-28",
   },
 } as const satisfies Record<string, Rule>;
