@@ -67,7 +67,7 @@ export async function messageText(
   const said = isAsk(raw, context) ? raw.content.slice(askMark.length) : withoutLeadingMention(raw.content, own);
   const { channels } = idsIn(said);
   const facts = await Promise.all(channels.slice(0, 20).map((id) => context.channels.get(id)));
-  const names = new Map(facts.flatMap((each) => (each === undefined ? [] : [[each.id, each.name] as const])));
+  const names = new Map(facts.map((each) => [each?.id, each?.name || undefined]));
   const mentioned = new Map(raw.mentions.map((user) => [user.id, personName(user, memberIn(user))]));
   return readableText(said, {
     user: (id) => mentioned.get(id),
