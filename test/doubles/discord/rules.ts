@@ -2,6 +2,11 @@
 import type { Rule } from "../rules.ts";
 
 export const discordRules = {
+  "global-limit": {
+    says: "A bot may make 50 requests a second to all routes together; the next gets a 429 with `global: true`, X-RateLimit-Global and X-RateLimit-Scope: global. Interaction endpoints are not bound to that.",
+    page: "https://docs.discord.com/developers/topics/rate-limits#global-rate-limit",
+    read: "2026-11-28",
+  },
   "hidden-channels-have-no-name": {
     says: "Channels that the bot can't view come over the gateway as `___hidden___` with flag 1 << 17 and one overwrite that denies everyone View Channel; only id, type and position can be relied on. REST leaves them out. What the bot sees again comes in full as CHANNEL_UPDATE.",
     page: "https://docs.discord.com/developers/resources/channel#channel-object-obfuscated-channels",

@@ -29,11 +29,10 @@ import {
   followClock,
   isLikeOutage,
   isNotWorthWaiting,
-  keepGlobalRate,
   tellOthers,
   watchClock,
 } from "./rate-limits.ts";
-import { createSharedSlots } from "./shared-slots.ts";
+import { createOwnBudget, createSharedSlots } from "./shared-slots.ts";
 
 /**
  * How long to retry: not at all (`once`), for a second (`brief`), for half a minute (`lasting`), or for minutes
@@ -49,6 +48,8 @@ export interface ApiRequest {
   query?: Record<string, string>;
   withoutToken?: boolean;
   retry?: RetryPolicy;
+  /** Nobody waits for it, so it goes behind all others that wait for Discord's limit. */
+  isBackground?: boolean;
   signal?: AbortSignal;
   /** Asked before each attempt. If true, the request is not made. */
   isLost?: (() => boolean) | undefined;
@@ -94,22 +95,28 @@ const makeRequest: typeof DefaultRestOptions.makeRequest = async (url, init) => 
   return { body, headers, status, statusText, ok, bodyUsed, ...readers };
 };
 
-export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }: DiscordApiOptions): DiscordApi {
-  const rest = new REST({
+function createRest(apiUrl: string | undefined): REST {
+  return new REST({
     makeRequest,
     version: "10",
     retries: 0,
     timeout: timeoutMs,
     rejectOnRateLimit: isNotWorthWaiting,
+    // Kept by shared-slots.ts. The client itself would allow twice as many at the turn of a second.
+    globalRequestsPerSecond: Number.POSITIVE_INFINITY,
     ...(apiUrl ? { api: apiUrl } : {}),
   });
-  rest.setToken(token);
+}
+
+export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }: DiscordApiOptions): DiscordApi {
+  const rest = createRest(apiUrl).setToken(token);
+  // Interactions are not bound to the bot's limit of all routes, so they don't wait for it.
+  const restOfInteractions = createRest(apiUrl);
   const waits = { ...defaultPauses, ...pauses };
-  keepGlobalRate(rest);
-  const sharedSlot = budget && createSharedSlots(budget);
+  const slot = createSharedSlots(createOwnBudget(budget));
   if (budget !== undefined) tellOthers(rest, budget);
   const limits = createLongLimits();
-  const timesSetBack = watchClock(rest);
+  const timesSetBack = watchClock(rest, restOfInteractions);
   const now = followClock(rest);
   const ended = new AbortController();
   const running = new Set<AbortController>();
@@ -124,9 +131,9 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
     if (ended.signal.aborted) own.abort();
     const both = signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]);
     try {
-      if (!withoutToken) await sharedSlot?.(method, route, both);
+      if (!withoutToken) await slot(method, route, both, request.isBackground);
       if (request.isLost?.() === true) throw replyLost("discord");
-      const sent = rest.request({
+      const sent = (withoutToken ? restOfInteractions : rest).request({
         method: method as never,
         fullRoute: route,
         auth: !withoutToken,
@@ -175,8 +182,10 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
     close() {
       ended.abort();
       for (const each of running) each.abort();
-      rest.clearHashSweeper();
-      rest.clearHandlerSweeper();
+      for (const each of [rest, restOfInteractions]) {
+        each.clearHashSweeper();
+        each.clearHandlerSweeper();
+      }
     },
   };
 }

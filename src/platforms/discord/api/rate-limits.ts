@@ -2,11 +2,8 @@
 import { type RateLimitData, RateLimitError, type REST, RESTEvents } from "discord.js";
 import { leftOf } from "../../../lib/elapsed.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
-import { globalRequestsPerSecond } from "../limits.ts";
 import { bucketOf, globalBucket } from "./shared-slots.ts";
 
-const maxRequestsPerSecond = 500;
-const safeRateMs = 10 * 60_000;
 const maxThreadWaitMs = 5_000;
 /** With a longer wait, the request fails, so that its turn frees its slot and tries again later. */
 const maxLimitWaitMs = 10 * 60_000;
@@ -24,34 +21,22 @@ export function tellOthers(rest: REST, budget: RateBudget): void {
   });
 }
 
-/** Ignores the limit of 50 requests a second until a 429, then obeys it, because refused requests count too. */
-export function keepGlobalRate(rest: REST): void {
-  let timer: NodeJS.Timeout | undefined;
-  rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
-  rest.on(RESTEvents.Response, (_request, response) => {
-    if (response.status !== 429 || !response.headers.has("x-ratelimit-global")) return;
-    rest.options.globalRequestsPerSecond = globalRequestsPerSecond;
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
-    }, safeRateMs).unref();
-  });
-}
-
 /**
  * discord.js reckons its waits by the machine's clock. If that is set back by an hour, its limits would last an hour longer,
  * also that of all routes. So they are forgotten, and Discord says again what it limits. The result looks at the clock, and
  * returns how often it was set back.
  */
-export function watchClock(rest: REST): () => number {
+export function watchClock(...all: REST[]): () => number {
   const aheadMs = () => Date.now() - performance.now();
   let [before, count] = [aheadMs(), 0];
   return () => {
     const now = aheadMs();
     if (now < before - maxClockStepMs) {
       count += 1;
-      Object.assign(rest, { globalReset: -1, globalDelay: null });
-      rest.handlers.clear();
+      for (const rest of all) {
+        Object.assign(rest, { globalReset: -1, globalDelay: null });
+        rest.handlers.clear();
+      }
     }
     before = now;
     return count;
