@@ -41,6 +41,13 @@ export const typingShownMs = 10_000;
 export const editsPerWindow = 5;
 export const editWindowMs = 5_000;
 /**
+ * Edits in one channel of messages older than an hour. The code 30046 is documented, the numbers are from reports:
+ * https://github.com/circuitsacul/starboard-4/issues/118
+ */
+export const oldMessageMs = 3_600_000;
+export const oldEditsPerWindow = 3;
+export const oldEditWindowMs = 20_000;
+/**
  * No second has more than 45 requests, wherever it begins, because some arrive later than they were sent. Discord allows 50:
  * https://discord.com/developers/docs/topics/rate-limits#global-rate-limit
  */

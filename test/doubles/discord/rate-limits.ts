@@ -15,6 +15,7 @@ const defaultLimits: RouteLimits = {
   global: { requests: 50, windowMs: 1000 },
   "messages.create": { requests: 5, windowMs: 5000 },
   "messages.edit": { requests: 5, windowMs: 5000 },
+  "messages.edit-old": { requests: 3, windowMs: 20_000 },
   "messages.delete": { requests: 5, windowMs: 1000 },
   "messages.list": { requests: 5, windowMs: 5000 },
   "messages.get": { requests: 5, windowMs: 5000 },

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { ApiError, createForm, refusal } from "./api-error.ts";
+import { timeOfId } from "./clock.ts";
 import type { Fault, Faults } from "./faults.ts";
 import { snowflake } from "./fields.ts";
 import type { RateLimits } from "./rate-limits.ts";
@@ -39,6 +40,10 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
       headers = allowance.headers;
       if (allowance.refused !== undefined) return tooMany(headers, allowance.refused);
       demandIds(parts);
+      if (route.name === "messages.edit" && timeOfId(parts.message ?? "") < world.clock.now() - hourMs) {
+        const { refused } = limits.take("messages.edit-old", parts.channel ?? "", false);
+        if (refused !== undefined) return tooManyOldEdits(headers, refused.retryAfter);
+      }
       if (body instanceof ApiError) throw body;
       const given = route.handle({ world, parts, query: entry.query, json: body.json, files: body.files });
       const status = given.status ?? (given.body === undefined ? 204 : 200);
@@ -75,7 +80,8 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
       const given = instead(fault) ?? answer(entry, body, match);
       if (fault?.type === "answer" && fault.isDone) answer(entry, body, match);
       if (fault?.type === "delay") await new Promise((resolve) => setTimeout(resolve, fault.milliseconds));
-      write(response, given, fault);
+      const date = new Date(world.clock.now()).toUTCString();
+      write(response, { ...given, headers: { date, ...given.headers } }, fault);
       entry.status = given.status;
       entry.answer = given.body;
       const code = (given.body as { code?: unknown } | undefined)?.code;
@@ -83,6 +89,15 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
       world.changed();
     },
   };
+}
+
+const hourMs = 3_600_000;
+
+/** Besides the route's own limit, which its headers tell. */
+function tooManyOldEdits(headers: Record<string, string>, retryAfter: number): Answer {
+  const answer = tooMany({ ...headers, "x-ratelimit-scope": "user" }, { retryAfter, isGlobal: false });
+  const message = "Maximum number of edits to messages older than 1 hour reached. Try again later";
+  return { ...answer, body: { ...(answer.body as object), message, code: 30046 } };
 }
 
 const idParts = ["channel", "guild", "message", "user", "role", "application", "command", "interaction"];

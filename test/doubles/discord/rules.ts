@@ -2,6 +2,11 @@
 import type { Rule } from "../rules.ts";
 
 export const discordRules = {
+  "30046": {
+    says: "Edits of messages older than an hour have a limit of their own: by reports, 3 in 20 seconds per channel. The next gets a 429 with this code.",
+    page: "https://github.com/circuitsacul/starboard-4/issues/118",
+    read: "2026-11-28",
+  },
   "global-limit": {
     says: "A bot may make 50 requests a second to all routes together; the next gets a 429 with `global: true`, X-RateLimit-Global and X-RateLimit-Scope: global. Interaction endpoints are not bound to that.",
     page: "https://docs.discord.com/developers/topics/rate-limits#global-rate-limit",

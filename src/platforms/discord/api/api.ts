@@ -95,13 +95,13 @@ const makeRequest: typeof DefaultRestOptions.makeRequest = async (url, init) => 
   return { body, headers, status, statusText, ok, bodyUsed, ...readers };
 };
 
-function createRest(apiUrl: string | undefined): REST {
+function createRest(apiUrl: string | undefined, now: () => number): REST {
   return new REST({
     makeRequest,
     version: "10",
     retries: 0,
     timeout: timeoutMs,
-    rejectOnRateLimit: isNotWorthWaiting,
+    rejectOnRateLimit: (limit) => isNotWorthWaiting(limit, now()),
     // Kept by shared-slots.ts. The client itself would allow twice as many at the turn of a second.
     globalRequestsPerSecond: Number.POSITIVE_INFINITY,
     ...(apiUrl ? { api: apiUrl } : {}),
@@ -109,12 +109,12 @@ function createRest(apiUrl: string | undefined): REST {
 }
 
 export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }: DiscordApiOptions): DiscordApi {
-  const rest = createRest(apiUrl).setToken(token);
+  const rest = createRest(apiUrl, () => now()).setToken(token);
   // Interactions are not bound to the bot's limit of all routes, so they don't wait for it.
-  const restOfInteractions = createRest(apiUrl);
+  const restOfInteractions = createRest(apiUrl, () => now());
   const waits = { ...defaultPauses, ...pauses };
   const slot = createSharedSlots(createOwnBudget(budget));
-  if (budget !== undefined) tellOthers(rest, budget);
+  if (budget !== undefined) tellOthers(rest, budget, () => now());
   const limits = createLongLimits();
   const timesSetBack = watchClock(rest, restOfInteractions);
   const now = followClock(rest);

@@ -2,6 +2,7 @@
 import { type RateLimitData, RateLimitError, type REST, RESTEvents } from "discord.js";
 import { leftOf } from "../../../lib/elapsed.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
+import { oldMessageMs, snowflakeEpochMs } from "../limits.ts";
 import { bucketOf, globalBucket } from "./shared-slots.ts";
 
 const maxThreadWaitMs = 5_000;
@@ -12,8 +13,9 @@ const maxClockStepMs = 1_000;
 const maxTrustedSkewMs = 5_000;
 
 /** The answer that uses up a limit says how long to wait, before anything is refused. */
-export function tellOthers(rest: REST, budget: RateBudget): void {
+export function tellOthers(rest: REST, budget: RateBudget, now: () => number): void {
   rest.on(RESTEvents.Response, ({ method, path }, { status, headers }) => {
+    if (status === 429 && isOldEdit(method, path, now())) return;
     if (status !== 429 && headers.get("x-ratelimit-remaining") !== "0") return;
     const seconds = Number(headers.get("x-ratelimit-reset-after") ?? headers.get("retry-after"));
     const bucket = headers.has("x-ratelimit-global") ? globalBucket : bucketOf(method, path);
@@ -56,8 +58,22 @@ export function followClock(rest: REST): () => number {
   };
 }
 
-export function isNotWorthWaiting(limit: RateLimitData): boolean {
-  return waitOf(limit) > (isForThreads(limit) ? maxThreadWaitMs : maxLimitWaitMs);
+/** Edits of old messages wait elsewhere: see `createOldEdits`. */
+export function isNotWorthWaiting(limit: RateLimitData, now = Date.now()): boolean {
+  return (
+    (!limit.global && isOldEdit(limit.method, limit.url, now)) ||
+    waitOf(limit) > (isForThreads(limit) ? maxThreadWaitMs : maxLimitWaitMs)
+  );
+}
+
+/** `url` may be a path. Discord limits such edits on their own, beside the limit of all edits in the channel. */
+export function isOldEdit(method: string, url: string, now: number): boolean {
+  const [, messageId] = /\/channels\/\d+\/messages\/(\d+)$/.exec(url) ?? [];
+  return method.toUpperCase() === "PATCH" && messageId !== undefined && isOldMessage(messageId, now);
+}
+
+export function isOldMessage(messageId: string, now: number): boolean {
+  return timeOfId(messageId) < now - oldMessageMs;
 }
 
 /** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting. */
@@ -67,6 +83,10 @@ function isForThreads({ global, method, route }: RateLimitData): boolean {
 
 function waitOf({ timeToReset, retryAfter }: RateLimitData): number {
   return Math.max(timeToReset, retryAfter);
+}
+
+function timeOfId(id: string): number {
+  return Number(BigInt(id) >> 22n) + snowflakeEpochMs;
 }
 
 /** As if Discord were away, and nothing else would help. */
