@@ -66,6 +66,8 @@ export interface GuildHandle {
   addRole(name: string, options?: { permissions?: PermissionsString[]; isMentionable?: boolean }): RoleHandle;
   /** Also the one of everybody, and those of bots. */
   roles(): RoleHandle[];
+  /** Besides those whom the double plays. */
+  setMembersElsewhere(count: number): void;
   /** Besides its own one. */
   setBotRoles(roles: Ref[]): void;
   /** The bot is added or thrown out. */
@@ -155,6 +157,9 @@ export function createGuildHandle(world: World, guild: GuildRecord): GuildHandle
       return createRoleHandle(world, guild, role);
     },
     roles: () => [...guild.roles.values()].map((role) => createRoleHandle(world, guild, role)),
+    setMembersElsewhere(count) {
+      guild.membersElsewhere = count;
+    },
     setBotRoles(roles) {
       const bot = guild.members.get(botId);
       const own = [...guild.roles.values()].filter((role) => role.botId === botId);

@@ -2,7 +2,7 @@
 import { PermissionFlagsBits } from "discord.js";
 import { ApiError, refusal } from "./api-error.ts";
 import { announceMember, announceRegained } from "./events.ts";
-import { guildPayload } from "./guild-payloads.ts";
+import { countsOf, guildPayload } from "./guild-payloads.ts";
 import { channelsOf, isThread } from "./lookups.ts";
 import { channelPayload, isViewed, memberPayload, rolePayload, threadList } from "./payloads.ts";
 import { can, guildPermissions } from "./permissions.ts";
@@ -16,8 +16,9 @@ export const guildRoutes: Route[] = [
     pattern: "/guilds/:guild",
     handle: (request) => {
       const guild = ownGuild(request);
-      const counts = { approximate_member_count: guild.members.size, approximate_presence_count: guild.members.size };
-      return { body: { ...guildPayload(guild), ...(request.query.get("with_counts") === "true" ? counts : {}) } };
+      return {
+        body: { ...guildPayload(guild), ...(request.query.get("with_counts") === "true" ? countsOf(guild) : {}) },
+      };
     },
   },
   {

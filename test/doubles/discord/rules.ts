@@ -17,4 +17,9 @@ export const discordRules = {
     page: "https://docs.discord.com/developers/resources/channel#channel-object-obfuscated-channels",
     read: "2026-11-28",
   },
+  "message-content-review": {
+    says: "From 10,000 people across all servers on, an app must apply for the Message Content Intent within 90 days of a notice, and again each year. Meanwhile it goes on. The flag GATEWAY_MESSAGE_CONTENT without LIMITED tells of an approval.",
+    page: "https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review",
+    read: "2026-11-28",
+  },
 } as const satisfies Record<string, Rule>;

@@ -41,6 +41,8 @@ export interface GuildRecord {
   roles: Map<string, RoleRecord>;
   members: Map<string, MemberRecord>;
   isUnavailable: boolean;
+  /** People whom the double does not play. */
+  membersElsewhere: number;
 }
 
 export interface Overwrite {
@@ -168,6 +170,8 @@ export interface InteractionRecord {
 
 export interface Portal {
   messageContent: boolean;
+  /** Discord has approved the use of message content. */
+  isReviewed: boolean;
   guildMembers: boolean;
   presence: boolean;
 }

@@ -67,7 +67,7 @@ export function isNotWorthWaiting(limit: RateLimitData, now = Date.now()): boole
 }
 
 /** `url` may be a path. Discord limits such edits on their own, beside the limit of all edits in the channel. */
-export function isOldEdit(method: string, url: string, now: number): boolean {
+function isOldEdit(method: string, url: string, now: number): boolean {
   const [, messageId] = /\/channels\/\d+\/messages\/(\d+)$/.exec(url) ?? [];
   return method.toUpperCase() === "PATCH" && messageId !== undefined && isOldMessage(messageId, now);
 }
