@@ -11,6 +11,7 @@ import {
 } from "discord.js";
 import { messageOf } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { shorten } from "../../lib/text/shorten.ts";
 import { error, type Finding, ok, warning } from "../shared/finding.ts";
 import { codeOfRefusal, createDiscordApi, type DiscordApi } from "./api/api.ts";
@@ -77,7 +78,7 @@ function intentFinding(application: APIApplication, guilds: RESTAPIPartialCurren
     );
   // Who is in several servers counts several times.
   const members = guilds.reduce((sum, guild) => sum + (guild.approximate_member_count ?? 0), 0);
-  const count = `My servers have ${guilds.length < maxListed ? "about" : "more than"} ${members.toLocaleString("en")} members.`;
+  const count = `My servers have ${guilds.length < maxListed ? "about" : "more than"} ${formatNumber(members)} members.`;
   const rule = "From 10,000 people on, Discord must approve the intent, and again each year.";
   if (members < nearReview) return ok(`The Message Content Intent is on. ${members === 0 ? "" : `${count} `}${rule}`);
   return warning(

@@ -52,6 +52,12 @@ export const oldEditWindowMs = 20_000;
  * https://discord.com/developers/docs/topics/rate-limits#global-rate-limit
  */
 export const globalRate: Rate = { everyMs: 25, burst: 5 };
+/**
+ * Answers with 401, 403 or 429 until Cloudflare bans the address:
+ * https://discord.com/developers/docs/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
+ */
+export const maxInvalidRequests = 10_000;
+export const invalidWindowMs = 10 * 60_000;
 /** The first second of 2015: https://discord.com/developers/docs/reference#snowflakes */
 export const snowflakeEpochMs = 1_420_070_400_000;
 /** Until the next identify of the same group: https://discord.com/developers/docs/events/gateway#sharding-max-concurrency */

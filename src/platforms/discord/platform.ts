@@ -67,6 +67,11 @@ export interface DiscordPlatformOptions extends Pick<GatewayOptions, "leases" | 
   log: Log;
 }
 
+const rightsEvents: readonly string[] = [
+  GatewayDispatchEvents.ChannelUpdate,
+  GatewayDispatchEvents.GuildRoleUpdate,
+  GatewayDispatchEvents.GuildMemberUpdate,
+];
 const maxOrigins = 2_000;
 const maxToldReasons = 1_000;
 const maxCloseMs = 2_000;
@@ -142,6 +147,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
 
   function dispatch(type: string, data: unknown, shard: number): Promise<unknown> | undefined {
     guildChannels.take(type, data, shard);
+    if (rightsEvents.includes(type)) api.rightsChanged();
     if (handling === undefined) return undefined;
     const { inbound, interactions, reactions } = handling;
     const unloaded = cursors.unloaded(shard);
@@ -293,7 +299,8 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     },
     health: () => ({
       isConnected: gateway.isConnected() && tokenProblem === undefined,
-      detail: tokenProblem ?? [gateway.detail(), missing].filter((text) => text !== undefined).join("; "),
+      detail:
+        tokenProblem ?? [gateway.detail(), missing, api.problem()].filter((text) => text !== undefined).join("; "),
     }),
     hurry() {
       oldEdits.close();

@@ -27,6 +27,7 @@ const defaultLimits: RouteLimits = {
   "commands.overwrite": { requests: 5, windowMs: 20_000 },
   webhooks: { requests: 5, windowMs: 2000 },
   "interactions.callback": "none",
+  invalid: { requests: 10_000, windowMs: 600_000 },
 };
 
 /** What one request found: headers to answer with, and how long to wait when it came too early. */
@@ -66,7 +67,7 @@ export function createRateLimits(clock: Clock, overrides: RouteLimits | "none"):
       limits[route] = limit;
     },
     take(route, resource, isBoundGlobally) {
-      const limit = limits[route] ?? limits.default ?? "none";
+      const limit = limits[route] ?? (route === "invalid" ? "none" : limits.default) ?? "none";
       const global = limits.global ?? "none";
       if (isBoundGlobally && global !== "none") {
         const { isAllowed, window } = enter("global", global);

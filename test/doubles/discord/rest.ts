@@ -20,6 +20,8 @@ interface Answer {
   status: number;
   headers: Record<string, string>;
   body?: unknown;
+  /** In place of JSON. */
+  html?: string;
 }
 
 /** Interactions are not bound to the limit over all routes. */
@@ -27,6 +29,14 @@ const freeOfGlobal = /^\/(interactions|webhooks)\//;
 
 export function createRest(world: World, router: Router, limits: RateLimits, faults: Faults): Rest {
   const requests: LoggedRequest[] = [];
+  let bannedUntil = 0;
+
+  /** Rule `invalid-requests`. */
+  function countInvalid({ status, headers }: Answer): void {
+    if (![401, 403, 429].includes(status) || headers["x-ratelimit-scope"] === "shared") return;
+    const { refused } = limits.take("invalid", "", false);
+    if (refused !== undefined) bannedUntil = world.clock.now() + refused.retryAfter * 1_000;
+  }
 
   function answer(entry: LoggedRequest, body: Body | ApiError, match: Match | "wrong-method" | undefined): Answer {
     let headers: Record<string, string> = {};
@@ -77,7 +87,9 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
         breakOff(request.socket, fault.isReset);
         return;
       }
-      const given = instead(fault) ?? answer(entry, body, match);
+      const bannedMs = bannedUntil - world.clock.now();
+      const given = bannedMs > 0 ? banned(bannedMs) : (instead(fault) ?? answer(entry, body, match));
+      if (bannedMs <= 0) countInvalid(given);
       if (fault?.type === "answer" && fault.isDone) answer(entry, body, match);
       if (fault?.type === "delay") await new Promise((resolve) => setTimeout(resolve, fault.milliseconds));
       const date = new Date(world.clock.now()).toUTCString();
@@ -127,6 +139,15 @@ function instead(fault: Fault | undefined): Answer | undefined {
   };
 }
 
+/** From Cloudflare, which knows nothing of Discord's routes. */
+function banned(ms: number): Answer {
+  return {
+    status: 429,
+    headers: { "retry-after": String(Math.ceil(ms / 1_000)), server: "cloudflare" },
+    html: "<!DOCTYPE html><html><head><title>Access denied | discord.com used Cloudflare to restrict access</title></head><body><h1>Error 1015</h1><p>You are being rate limited</p></body></html>",
+  };
+}
+
 function tooMany(headers: Record<string, string>, refused: { retryAfter: number; isGlobal: boolean }): Answer {
   const { retryAfter, isGlobal } = refused;
   return {
@@ -141,9 +162,10 @@ function tooMany(headers: Record<string, string>, refused: { retryAfter: number;
   };
 }
 
-function write(response: ServerResponse, { status, headers, body }: Answer, fault: Fault | undefined): void {
-  const text = body === undefined ? "" : JSON.stringify(body);
-  const type = text === "" ? {} : { "content-type": "application/json" };
+function write(response: ServerResponse, { status, headers, body, html }: Answer, fault: Fault | undefined): void {
+  const text = html ?? (body === undefined ? "" : JSON.stringify(body));
+  const type =
+    text === "" ? {} : { "content-type": html === undefined ? "application/json" : "text/html; charset=UTF-8" };
   response.writeHead(status, {
     ...type,
     ...headers,

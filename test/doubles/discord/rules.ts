@@ -17,6 +17,11 @@ export const discordRules = {
     page: "https://docs.discord.com/developers/resources/channel#channel-object-obfuscated-channels",
     read: "2026-11-28",
   },
+  "invalid-requests": {
+    says: "After 10,000 answers with 401, 403 or 429 (other than of scope shared) in 10 minutes, Cloudflare refuses all requests of the address for a while, with a page of HTML.",
+    page: "https://docs.discord.com/developers/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans",
+    read: "2026-11-28",
+  },
   "message-content-review": {
     says: "From 10,000 people across all servers on, an app must apply for the Message Content Intent within 90 days of a notice, and again each year. Meanwhile it goes on. The flag GATEWAY_MESSAGE_CONTENT without LIMITED tells of an approval.",
     page: "https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review",

@@ -81,7 +81,7 @@ function isForThreads({ global, method, route }: RateLimitData): boolean {
   return !global && method === "POST" && route.endsWith("/threads");
 }
 
-function waitOf({ timeToReset, retryAfter }: RateLimitData): number {
+export function waitOf({ timeToReset, retryAfter }: Pick<RateLimitData, "timeToReset" | "retryAfter">): number {
   return Math.max(timeToReset, retryAfter);
 }
 

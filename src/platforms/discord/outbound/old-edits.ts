@@ -3,9 +3,10 @@
  * footers, receipts. They wait here and not with discord.js, where they would hold up the edits of newer messages. While an
  * edit waits, a later one of the same message takes its place, so that one request shows the newest state.
  */
-import { RateLimitError } from "discord.js";
 import { pause } from "../../../lib/backoff.ts";
 import { elapsedSince, leftOf } from "../../../lib/elapsed.ts";
+import { isLimited } from "../api/api.ts";
+import { waitOf } from "../api/rate-limits.ts";
 import { oldEditsPerWindow, oldEditWindowMs } from "../limits.ts";
 
 export interface OldEdits {
@@ -54,9 +55,9 @@ export function createOldEdits(): OldEdits {
     try {
       edit.shown.resolve(await edit.send().finally(() => lane.sentAt.push(Date.now())));
     } catch (thrown) {
-      if (!(thrown instanceof RateLimitError) || isTooLong(thrown)) return edit.shown.reject(thrown);
+      if (!isLimited(thrown)) return edit.shown.reject(thrown);
       putBack(lane, messageId, edit);
-      await pause(thrown.retryAfter, ended.signal);
+      await pause(waitOf(thrown), ended.signal);
     }
   }
 
@@ -83,10 +84,4 @@ export function createOldEdits(): OldEdits {
     },
     close: () => ended.abort(),
   };
-}
-
-const maxWaitMs = 10 * 60_000;
-
-function isTooLong({ retryAfter }: RateLimitError): boolean {
-  return retryAfter > maxWaitMs;
 }
