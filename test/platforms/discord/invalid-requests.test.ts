@@ -41,6 +41,14 @@ test("a place that refuses again and again rests, the others don't, and a change
   expect(await read(api, hidden)).toBe("read");
 });
 
+test("a refusal that does not say how long to wait is not asked again at once", async () => {
+  const { discord, api } = await open();
+  const body = { message: "You are being rate limited.", global: false };
+  const fault = discord.fail({ route: "channels.get", times: 1_000 }, { type: "answer", status: 429, body });
+  await read(api, discord.channel);
+  expect(fault.hits).toHaveLength(1);
+});
+
 test("a ban is waited for without another request, Health says so, and nobody reads a web page", async () => {
   const { discord, api } = await open({ invalid: { requests: 3, windowMs: 1_000 } });
   const hidden = Array.from({ length: 5 }, (_, index) => discord.guild.addChannel(`c${index}`, { isPrivate: true }));

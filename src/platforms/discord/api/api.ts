@@ -113,7 +113,8 @@ function createRest(apiUrl: string | undefined, rejectOnRateLimit: (limit: RateL
 }
 
 export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }: DiscordApiOptions): DiscordApi {
-  const isNotWaited = (limit: RateLimitData) => invalid.isBanned() || isNotWorthWaiting(limit, now());
+  const isNotWaited = (limit: RateLimitData) =>
+    invalid.isBanned() || limit.retryAfter <= 0 || isNotWorthWaiting(limit, now());
   const rest = createRest(apiUrl, isNotWaited).setToken(token);
   // Interactions are not bound to the bot's limit of all routes, so they don't wait for it.
   const restOfInteractions = createRest(apiUrl, isNotWaited);

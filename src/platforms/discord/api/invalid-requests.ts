@@ -3,7 +3,7 @@
  * again rests, whoever asks for it. When there are many refusals in all, first what nobody waits for rests, then everything,
  * until old ones no longer count. A ban that came in spite of that is waited for. Those who ask see an outage.
  */
-import { DiscordAPIError, HTTPError, type REST, RESTEvents } from "discord.js";
+import { DiscordAPIError, HTTPError, RateLimitError, type REST, RESTEvents } from "discord.js";
 import type { Log } from "../../../lib/log.ts";
 import { formatNumber } from "../../../lib/text/format-number.ts";
 import { invalidWindowMs, maxInvalidRequests } from "../limits.ts";
@@ -125,6 +125,9 @@ export function createInvalidRequests(rests: readonly REST[], log: Log): Invalid
       refused.delete(bucketOf(method, route));
     },
     failed(method, route, thrown) {
+      // discord.js would ask again at once, and for ever.
+      const isWithoutTime = thrown instanceof RateLimitError && thrown.retryAfter <= 0;
+      if (isWithoutTime) return outage(method, route);
       if (!(thrown instanceof DiscordAPIError)) return isBanned() ? outage(method, route) : thrown;
       if (isBanned()) return outage(method, route);
       if (thrown.status !== 401 && thrown.status !== 403) return thrown;
