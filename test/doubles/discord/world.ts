@@ -128,6 +128,7 @@ export interface MessageRecord {
   /** What it said before each edit, oldest first. */
   earlierContents: string[];
   reference?: { type: 0 | 1; messageId?: string; channelId: string; guildId?: string };
+  poll?: { question: string; answers: string[] };
   /** For a forward: the message's text when it was forwarded. */
   snapshot?: Partial<APIMessage>;
   /** People mentioned in the current text; an edit changes them and pings nobody. */

@@ -16,6 +16,7 @@ import { authorOf, type People, personName } from "../api/people.ts";
 import { type DiscordConversation, messageLink, placeOf } from "../conversation-id.ts";
 import { describeAttachments, quotedMessage } from "./attachments.ts";
 import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
+import { saidIn } from "./said-text.ts";
 
 /** A message without a `guild_id` is a DM. */
 export type RawMessage = APIMessage & Pick<GatewayMessageCreateDispatchData, "guild_id" | "member">;
@@ -64,7 +65,7 @@ export async function messageText(
 ): Promise<string> {
   const roles = await rolesIn(raw.content, guildId, context);
   const own = ownIds(roles, context);
-  const said = isAsk(raw, context) ? raw.content.slice(askMark.length) : withoutLeadingMention(raw.content, own);
+  const said = isAsk(raw, context) ? raw.content.slice(askMark.length) : withoutLeadingMention(saidIn(raw), own);
   const { channels } = idsIn(said);
   const facts = await Promise.all(channels.slice(0, 20).map((id) => context.channels.get(id)));
   const names = new Map(facts.map((each) => [each?.id, each?.name || undefined]));
