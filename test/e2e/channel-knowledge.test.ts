@@ -31,7 +31,7 @@ beforeAll(async () => {
     createHome(),
     startCallingModel(),
     createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
+    createDiscordDouble(),
   ]);
   await mkdir(join(home.workspace, "knowledge"), { recursive: true });
   const handbook = "# Handbook\n\n## Holidays\n\nEverybody has 30 days of holidays, and the platypus day is free.\n";
