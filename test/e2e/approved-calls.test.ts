@@ -64,7 +64,7 @@ async function createSlackDriver(): Promise<CallsDriver> {
 }
 
 async function createDiscordDriver(): Promise<CallsDriver> {
-  const discord = await createDiscordDouble({ limits: { global: "none" } });
+  const discord = await createDiscordDouble();
   const people = { Ann: discord.ann, Ben: discord.ben };
   const channel = discord.guild.addChannel("ops", { isPrivate: true });
   for (const who of [discord.ann, discord.ben, discord.bot]) channel.permit(who, { allow: ["ViewChannel"] });

@@ -4,7 +4,7 @@ import type { SeenMessage } from "../doubles/discord/view.ts";
 import { type AudienceDriver, tellAudience } from "./audience-story.ts";
 
 async function createDriver(): Promise<AudienceDriver> {
-  const discord = await createDiscordDouble({ limits: { global: "none" } });
+  const discord = await createDiscordDouble();
   const { ann, ben, channel, guild, bot } = discord;
   const mallory = discord.addPerson("mallory");
   const hidden = guild.addChannel("hidden", { isPrivate: true });

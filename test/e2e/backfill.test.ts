@@ -25,7 +25,7 @@ beforeAll(async () => {
   [home, slack, discord, model] = await Promise.all([
     createHome(),
     createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
+    createDiscordDouble(),
     createModelServer({ words: 2, wordMs: 0, onRequest: (body) => bodies.push(body) }),
   ]);
   // Ben takes part in the conversations, but can't use the agent in Slack.

@@ -32,11 +32,7 @@ interface Channel {
 }
 
 beforeAll(async () => {
-  [slack, discord, home] = await Promise.all([
-    createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
-    createHome(),
-  ]);
+  [slack, discord, home] = await Promise.all([createSlackDouble(), createDiscordDouble(), createHome()]);
   config = join(home.workspace, "remora.yaml");
   yaml = [
     // Each answer of the demo model costs some cents.

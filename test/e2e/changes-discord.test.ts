@@ -10,7 +10,7 @@ const isCard = ({ components }: SeenMessage) => components?.some(({ type }) => t
 const cardText = (message: SeenMessage) => rendered(message).text;
 
 async function createDriver(): Promise<ChangesDriver> {
-  const discord = await createDiscordDouble({ limits: { global: "none" } });
+  const discord = await createDiscordDouble();
   const answered = async (interaction: InteractionHandle) => {
     await discord.until(() => interaction.state() === "answered", 20_000);
   };

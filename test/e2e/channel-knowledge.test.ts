@@ -32,7 +32,7 @@ beforeAll(async () => {
     createHome(),
     startCallingModel(inOwnWords),
     createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
+    createDiscordDouble(),
   ]);
   sayBeforehand();
   await mkdir(join(home.workspace, "knowledge"), { recursive: true });

@@ -27,7 +27,7 @@ let home: RemoraHome;
 let remora: RunningRemora | undefined;
 
 async function openWorld(): Promise<void> {
-  [discord, home] = await Promise.all([createDiscordDouble({ limits: { global: "none" } }), createHome()]);
+  [discord, home] = await Promise.all([createDiscordDouble(), createHome()]);
 }
 
 async function closeWorld(): Promise<void> {

@@ -40,7 +40,7 @@ beforeAll(async () => {
     createHome(),
     startCallingModel(),
     createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
+    createDiscordDouble(),
     createFiles(),
   ]);
   const folders = { "local:channel:random": givenFolder() };

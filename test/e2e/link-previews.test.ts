@@ -27,7 +27,7 @@ beforeAll(async () => {
     startCallingModel(),
     startWebSite(),
     createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
+    createDiscordDouble(),
   ]);
   site.on("/page", trains);
   checkout = slack.workspace.addChannel({ name: "checkout", members: [slack.ann] });

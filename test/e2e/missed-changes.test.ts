@@ -19,7 +19,7 @@ let discord: DiscordDouble;
 beforeAll(async () => {
   [slack, discord, world] = await Promise.all([
     createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
+    createDiscordDouble(),
     createDurabilityWorld({ config: { turns: { concurrency: 1 } } }),
   ]);
 });

@@ -6,7 +6,7 @@ import type { SeenMessage } from "../doubles/discord/view.ts";
 import { type NotifyDriver, type Seen, tellNotifications } from "./notify-story.ts";
 
 async function createDriver(): Promise<NotifyDriver> {
-  const discord = await createDiscordDouble({ limits: { global: "none" } });
+  const discord = await createDiscordDouble();
   const { ann, ben, channel, guild } = discord;
   const [cara, dora] = [discord.addPerson("cara"), discord.addPerson("dora")];
   const people: Record<string, Person> = { ann, ben, cara, dora };

@@ -30,7 +30,7 @@ beforeAll(async () => {
     createHome(),
     startCallingModel(),
     startTranscriptionServer(),
-    createDiscordDouble({ limits: { global: "none" } }),
+    createDiscordDouble(),
     createSlackDouble(),
   ]);
   const { url: baseUrl, model: name, key: apiKey } = whisper;

@@ -35,7 +35,7 @@ beforeAll(async () => {
     createHome(),
     startCallingModel(),
     createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
+    createDiscordDouble(),
   ]);
   const folder = join(home.workspace, "skills/evil");
   await mkdir(folder, { recursive: true });

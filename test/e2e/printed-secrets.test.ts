@@ -66,7 +66,7 @@ beforeAll(async () => {
   const said = `no: ${configured.header}, ${configured.query}, ${unknown}, Bearer ${github}`;
   [slack, discord, home, model, failing, refusing] = await Promise.all([
     createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
+    createDiscordDouble(),
     createHome(),
     startCallingModel(),
     startHttpServer({

@@ -28,7 +28,7 @@ beforeAll(async () => {
     startModelDouble(),
     startModelDouble(),
     createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
+    createDiscordDouble(),
   ]);
   claude.mock.onMessage(/./, { content: "Claude answers." });
   gpt.mock.onMessage(/./, { content: "The other one answers." });

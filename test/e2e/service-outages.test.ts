@@ -33,11 +33,7 @@ function start(): Promise<RemoraProcess> {
 }
 
 beforeAll(async () => {
-  [slack, discord, home] = await Promise.all([
-    createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
-    createHome(),
-  ]);
+  [slack, discord, home] = await Promise.all([createSlackDouble(), createDiscordDouble(), createHome()]);
   remora = await start();
 });
 afterAll(async () => {

@@ -38,11 +38,7 @@ async function settings(): Promise<Record<string, string>> {
 }
 
 beforeEach(async () => {
-  [slack, discord, home] = await Promise.all([
-    createSlackDouble(),
-    createDiscordDouble({ limits: { global: "none" } }),
-    createHome(),
-  ]);
+  [slack, discord, home] = await Promise.all([createSlackDouble(), createDiscordDouble(), createHome()]);
   remora = undefined;
   next = undefined;
 });

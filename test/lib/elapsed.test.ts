@@ -42,7 +42,7 @@ test("a person's roles and groups, which decide who can approve, are read again"
   vi.spyOn(Date, "now").mockImplementation(now);
   const user = { id: "1", username: "ann" };
   let roles = ["approver"];
-  const discord = createPeople({ request: async () => ({ user, roles }) as never, now, close() {} }, async () => ["9"]);
+  const discord = createPeople({ request: async () => ({ user, roles }) as never } as never, async () => ["9"]);
   let users = ["U1"];
   const call = async (method: string) =>
     method === "usergroups.list" ? { usergroups: [{ id: "S1", users }] } : { user: { id: "U1", team_id: "T1" } };

@@ -11,6 +11,7 @@ import {
 } from "discord.js";
 import { messageOf } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { shorten } from "../../lib/text/shorten.ts";
 import { error, type Finding, ok, warning } from "../shared/finding.ts";
 import { codeOfRefusal, createDiscordApi, type DiscordApi } from "./api/api.ts";
@@ -19,6 +20,8 @@ import { inviteUrl, missingFrom, permissionsIn } from "./api/permissions.ts";
 
 const maxGuilds = 10;
 const maxChannels = 5;
+/** https://docs.discord.com/developers/resources/user#get-current-user-guilds */
+const maxListed = 200;
 
 export async function checkDiscord(
   options: { token: string; apiUrl?: string },
@@ -28,7 +31,7 @@ export async function checkDiscord(
   const get = <T>(route: `/${string}`) => api.request<T>({ method: "GET", route, signal });
   try {
     const application = await get<APIApplication>(Routes.currentApplication());
-    const guilds = await get<RESTAPIPartialCurrentUserGuild[]>(Routes.userGuilds());
+    const guilds = await get<RESTAPIPartialCurrentUserGuild[]>(`${Routes.userGuilds()}?with_counts=true`);
     const findings = await Promise.all(
       guilds
         .slice(0, maxGuilds)
@@ -36,7 +39,7 @@ export async function checkDiscord(
     );
     return [
       ok(`The token is valid and belongs to ${application.name}.`),
-      intentFinding(application),
+      intentFinding(application, guilds),
       ...(guilds.length === 0 ? [notInvited] : findings.flat()),
       ...(guilds.length > maxGuilds ? [ok(`Not checked: ${guilds.length - maxGuilds} more servers.`)] : []),
       ok(`To add me to a server with exactly the permissions I need, open ${inviteUrl(application.id)}`),
@@ -60,12 +63,27 @@ export function hasContentIntent({ flags }: APIApplication): boolean {
   );
 }
 
-function intentFinding(application: APIApplication): Finding {
-  return hasContentIntent(application)
-    ? ok("The Message Content Intent is on.")
-    : error(
-        "The Message Content Intent is off, so I can't connect. Open discord.com/developers/applications, choose your application, then Bot > Privileged Gateway Intents, and turn on Message Content Intent.",
-      );
+/** https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review */
+const reviewedFrom = 10_000;
+const nearReview = 8_000;
+
+function intentFinding(application: APIApplication, guilds: RESTAPIPartialCurrentUserGuild[]): Finding {
+  if (!hasContentIntent(application))
+    return error(
+      "The Message Content Intent is off, so I can't connect. Open discord.com/developers/applications, choose your application, then Bot > Privileged Gateway Intents, and turn on Message Content Intent.",
+    );
+  if (((application.flags ?? 0) & ApplicationFlags.GatewayMessageContent) !== 0)
+    return ok(
+      "The Message Content Intent is on, and Discord has approved it. Discord asks for that again each year: apply within 90 days of its notice.",
+    );
+  // Who is in several servers counts several times.
+  const members = guilds.reduce((sum, guild) => sum + (guild.approximate_member_count ?? 0), 0);
+  const count = `My servers have ${guilds.length < maxListed ? "about" : "more than"} ${formatNumber(members)} members.`;
+  const rule = "From 10,000 people on, Discord must approve the intent, and again each year.";
+  if (members < nearReview) return ok(`The Message Content Intent is on. ${members === 0 ? "" : `${count} `}${rule}`);
+  return warning(
+    `The Message Content Intent is on. ${count} ${rule} ${members < reviewedFrom ? "It will write to" : "It writes to"} the owner of the app, who then has 90 days to apply: discord.com/developers/applications > your application > Bot. Without the approval, I can no longer connect.`,
+  );
 }
 
 /** Reports a server that can't be checked so that the findings about the others still appear. */

@@ -46,10 +46,24 @@ export const typingShownMs = 10_000;
 /** Edits in one channel, undocumented; from the headers: https://discord.com/developers/docs/topics/rate-limits */
 export const editsPerWindow = 5;
 export const editWindowMs = 5_000;
-/** Larger bots can ask for more: https://discord.com/developers/docs/topics/rate-limits#global-rate-limit */
-export const globalRequestsPerSecond = 50;
-/** The same for all processes together: no second has more than 50, wherever it begins. */
-export const sharedRate: Rate = { everyMs: 25, burst: 10 };
+/**
+ * Edits in one channel of messages older than an hour. The code 30046 is documented, the numbers are from reports:
+ * https://github.com/circuitsacul/starboard-4/issues/118
+ */
+export const oldMessageMs = 3_600_000;
+export const oldEditsPerWindow = 3;
+export const oldEditWindowMs = 20_000;
+/**
+ * No second has more than 45 requests, wherever it begins, because some arrive later than they were sent. Discord allows 50:
+ * https://discord.com/developers/docs/topics/rate-limits#global-rate-limit
+ */
+export const globalRate: Rate = { everyMs: 25, burst: 5 };
+/**
+ * Answers with 401, 403 or 429 until Cloudflare bans the address:
+ * https://discord.com/developers/docs/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
+ */
+export const maxInvalidRequests = 10_000;
+export const invalidWindowMs = 10 * 60_000;
 /** The first second of 2015: https://discord.com/developers/docs/reference#snowflakes */
 export const snowflakeEpochMs = 1_420_070_400_000;
 /** Until the next identify of the same group: https://discord.com/developers/docs/events/gateway#sharding-max-concurrency */

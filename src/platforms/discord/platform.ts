@@ -44,6 +44,7 @@ import { createChatAccess } from "./outbound/chat-access.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
 import { createMessageSender, type Origin } from "./outbound/message-sender.ts";
 import { createMessages, nonceOf } from "./outbound/messages.ts";
+import { createOldEdits } from "./outbound/old-edits.ts";
 import { createReach } from "./outbound/reach.ts";
 import { renderAll } from "./outbound/render.ts";
 import { createDiscordReply } from "./outbound/reply.ts";
@@ -67,6 +68,11 @@ export interface DiscordPlatformOptions extends Pick<GatewayOptions, "leases" | 
   log: Log;
 }
 
+const rightsEvents: readonly string[] = [
+  GatewayDispatchEvents.ChannelUpdate,
+  GatewayDispatchEvents.GuildRoleUpdate,
+  GatewayDispatchEvents.GuildMemberUpdate,
+];
 const maxOrigins = 2_000;
 const maxToldReasons = 1_000;
 const maxCloseMs = 2_000;
@@ -82,7 +88,8 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       tokenProblem = problem?.message;
     },
   });
-  const messages = createMessages(api);
+  const oldEdits = createOldEdits();
+  const messages = createMessages(api, oldEdits);
   const cursors = createCursors(store, log, api.now);
   const formContents = createFormContents(store, "discord");
   const indicators = createTypingIndicators(api);
@@ -143,6 +150,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
 
   function dispatch(type: string, data: unknown, shard: number): Promise<unknown> | undefined {
     guildChannels.take(type, data, shard);
+    if (rightsEvents.includes(type)) api.rightsChanged();
     if (handling === undefined) return undefined;
     const { inbound, interactions, reactions } = handling;
     const unloaded = cursors.unloaded(shard);
@@ -277,7 +285,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     reply(target, posts) {
       const own = apiForReply(api, posts);
       const sender = createMessageSender({
-        ...{ api: own, messages: createMessages(own), channels, target, posts, ownId, origins, told, log },
+        ...{ api: own, messages: createMessages(own, oldEdits), channels, target, posts, ownId, origins, told, log },
         onPosted: indicators.hidden,
       });
       const onBegin = () => acknowledgements.end(target.messageId);
@@ -297,15 +305,20 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     },
     health: () => ({
       isConnected: gateway.isConnected() && tokenProblem === undefined,
-      detail: tokenProblem ?? [gateway.detail(), missing].filter((text) => text !== undefined).join("; "),
+      detail:
+        tokenProblem ?? [gateway.detail(), missing, api.problem()].filter((text) => text !== undefined).join("; "),
     }),
-    hurry: api.close,
+    hurry() {
+      oldEdits.close();
+      api.close();
+    },
     async close() {
       ended.abort();
       acknowledgements.close();
       // Messages that are being handled must be stored before the sessions and cursors are saved.
       if (handling !== undefined) await withTimeout(maxCloseMs, handling.inbound.whenIdle());
       await gateway.close();
+      oldEdits.close();
       api.close();
     },
   };

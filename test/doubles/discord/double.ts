@@ -117,7 +117,7 @@ export async function createDiscordDouble(options: DiscordDoubleOptions = {}): P
   const world = createWorld(clock, {
     name: options.botName ?? "Remora",
     token: tokenFor(clock),
-    portal: { messageContent: true, guildMembers: false, presence: false, ...options.portal },
+    portal: { messageContent: true, isReviewed: false, guildMembers: false, presence: false, ...options.portal },
   });
   const faults = createFaults();
   const limits = createRateLimits(clock, options.limits ?? {});

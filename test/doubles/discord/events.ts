@@ -1,10 +1,12 @@
 /** What happened, as gateway events: which intents they need and what is in them. Who gets them is the gateway's matter. */
 import { GatewayIntentBits as Intents } from "discord.js";
 import { guildCreatePayload } from "./guild-payloads.ts";
-import { memberOf, threadsOf, userOf } from "./lookups.ts";
+import { channelsOf, memberOf, threadsOf, userOf } from "./lookups.ts";
 import { messageEvent } from "./message-payload.ts";
 import {
   channelPayload,
+  gatewayChannel,
+  isViewed,
   memberPayload,
   partialMember,
   rolePayload,
@@ -128,8 +130,22 @@ export function announceChannel(
 ): void {
   const { guildId } = channel;
   if (guildId === undefined) return;
-  const payload = channelPayload(world, channel);
+  const payload = gatewayChannel(world, channel);
   world.publish({ type, intents: Intents.Guilds, guildId, payload: () => payload });
+}
+
+/**
+ * Call it before a change of rights, and the result after it: tells in full what the bot sees again. What it lost by a change of
+ * roles, nobody tells it.
+ */
+export function announceRegained(world: World, guild: GuildRecord): () => void {
+  const hidden = channelsOf(world, guild.id).filter((channel) => !isViewed(world, channel));
+  return () => {
+    for (const channel of hidden.filter((one) => isViewed(world, one))) {
+      announceChannel(world, "CHANNEL_UPDATE", channel);
+      announceThreadList(world, channel);
+    }
+  };
 }
 
 export function announceThread(

@@ -12,7 +12,7 @@ import type { DiscordCode } from "./rules.ts";
 import { type Session, type Sessions, shardOf } from "./sessions.ts";
 import type { Portal, World } from "./world.ts";
 
-const privileged: Record<keyof Portal, number> = {
+const privileged: Record<Exclude<keyof Portal, "isReviewed">, number> = {
   messageContent: GatewayIntentBits.MessageContent,
   guildMembers: GatewayIntentBits.GuildMembers,
   presence: GatewayIntentBits.GuildPresences,
@@ -53,7 +53,7 @@ function problemOf(
   if (count < 1 || id < 0 || id >= count) return [4010, "Invalid shard."];
   if (count < settings.requiredShards) return [4011, "Sharding required."];
   if (!Number.isInteger(intents) || (intents & ~knownIntents) !== 0) return [4013, "Invalid intent(s)."];
-  const names = Object.keys(privileged) as (keyof Portal)[];
+  const names = Object.keys(privileged) as (keyof typeof privileged)[];
   const isDisallowed = names.some((name) => !portal[name] && (intents & privileged[name]) !== 0);
   return isDisallowed ? [4014, "Disallowed intent(s)."] : undefined;
 }

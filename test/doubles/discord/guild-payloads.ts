@@ -2,7 +2,7 @@
 import { type APIApplication, type APIUser, ApplicationFlags } from "discord.js";
 import { timestampOf } from "./clock.ts";
 import { isThread, userOf } from "./lookups.ts";
-import { channelPayload, memberPayload, rolePayload, userPayload } from "./payloads.ts";
+import { channelPayload, gatewayChannel, memberPayload, rolePayload, userPayload } from "./payloads.ts";
 import { guildPermissions, permissionsIn } from "./permissions.ts";
 import type { GuildRecord, World } from "./world.ts";
 
@@ -62,9 +62,9 @@ export function guildCreatePayload(world: World, guild: GuildRecord): object {
     joined_at: timestampOf(bot?.joinedAt ?? 0),
     large: false,
     unavailable: false,
-    member_count: guild.members.size,
+    member_count: guild.membersElsewhere + guild.members.size,
     members: bot === undefined ? [] : [memberPayload(world, bot)],
-    channels: channels.filter((channel) => !isThread(channel)).map((channel) => channelPayload(world, channel)),
+    channels: channels.filter((channel) => !isThread(channel)).map((channel) => gatewayChannel(world, channel)),
     threads: threads.map((channel) => channelPayload(world, channel)),
     presences: [],
     voice_states: [],
@@ -75,7 +75,7 @@ export function guildCreatePayload(world: World, guild: GuildRecord): object {
 }
 
 /** The guild as `GET /users/@me/guilds` lists it. */
-export function partialGuild(world: World, guild: GuildRecord): object {
+export function partialGuild(world: World, guild: GuildRecord, withCounts: boolean): object {
   const botId = world.application.id;
   return {
     id: guild.id,
@@ -85,14 +85,22 @@ export function partialGuild(world: World, guild: GuildRecord): object {
     owner: guild.ownerId === botId,
     permissions: String(guildPermissions(guild, botId)),
     features: [],
+    ...(withCounts ? countsOf(guild) : {}),
   };
 }
 
-/** Privileged intents show as flags; `LIMITED`, because nobody has reviewed this application. */
+export function countsOf(guild: GuildRecord): object {
+  const members = guild.membersElsewhere + guild.members.size;
+  return { approximate_member_count: members, approximate_presence_count: members };
+}
+
+/** Privileged intents show as flags; `LIMITED` until somebody has reviewed the application. */
+const approved = ApplicationFlags.GatewayMessageContent;
+
 export function applicationFlags(world: World): number {
   const { portal } = world.application;
   return (
-    (portal.messageContent ? ApplicationFlags.GatewayMessageContentLimited : 0) |
+    (portal.messageContent ? (portal.isReviewed ? approved : ApplicationFlags.GatewayMessageContentLimited) : 0) |
     (portal.guildMembers ? ApplicationFlags.GatewayGuildMembersLimited : 0) |
     (portal.presence ? ApplicationFlags.GatewayPresenceLimited : 0)
   );

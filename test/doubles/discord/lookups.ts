@@ -50,3 +50,8 @@ export function memberOf(world: World, guildId: string | undefined, userId: stri
 export function threadsOf(world: World, channelId: string): ThreadChannel[] {
   return [...world.channels.values()].filter(isThread).filter((channel) => channel.parentId === channelId);
 }
+
+/** A guild's channels without its threads. */
+export function channelsOf(world: World, guildId: string): ChannelRecord[] {
+  return [...world.channels.values()].filter((one) => one.guildId === guildId && !isThread(one));
+}

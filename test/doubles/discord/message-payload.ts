@@ -89,6 +89,7 @@ export function messagePayload(
       ? {}
       : { reactions: message.reactions.map((reaction) => reactionPayload(world, reaction)) }),
     ...(options.withNonce && message.nonce !== undefined ? { nonce: message.nonce } : {}),
+    ...(message.poll !== undefined && isRead ? { poll: pollPayload(message.poll) } : {}),
     ...(message.snapshot !== undefined && isRead ? { message_snapshots: [{ message: message.snapshot }] } : {}),
     ...(message.webhook === undefined ? {} : { webhook_id: message.webhook.id }),
     ...(message.applicationId === undefined ? {} : { application_id: message.applicationId }),
@@ -96,6 +97,17 @@ export function messagePayload(
     ...(thread === undefined ? {} : { thread: channelPayload(world, thread) }),
     ...referenceFields(world, message, options),
   } as APIMessage;
+}
+
+function pollPayload({ question, answers }: NonNullable<MessageRecord["poll"]>): object {
+  return {
+    question: { text: question },
+    answers: answers.map((text, index) => ({ answer_id: index + 1, poll_media: { text } })),
+    expiry: null,
+    allow_multiselect: false,
+    layout_type: 1,
+    results: { is_finalized: false, answer_counts: [{ id: 1, count: 2, me_voted: false }] },
+  };
 }
 
 function authorPayload(world: World, message: MessageRecord): APIMessage["author"] {

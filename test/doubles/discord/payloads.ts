@@ -5,12 +5,15 @@ import {
   type APIOverwrite,
   type APIThreadMember,
   type APIUser,
+  ChannelFlags,
+  ChannelType,
   type GuildMemberFlags,
+  PermissionFlagsBits,
   ThreadMemberFlags,
 } from "discord.js";
 import { timestampOf } from "./clock.ts";
 import { isThread, type threadsOf, userOf } from "./lookups.ts";
-import { permissionsIn } from "./permissions.ts";
+import { can, permissionsIn } from "./permissions.ts";
 import type {
   ChannelRecord,
   MemberRecord,
@@ -102,6 +105,36 @@ export function channelPayload(world: World, channel: ChannelRecord): APIChannel
     nsfw: false,
     permission_overwrites: channel.overwrites.map(overwritePayload),
   } as APIChannel;
+}
+
+/** The same over the gateway: rule `hidden-channels-have-no-name`. */
+export function gatewayChannel(world: World, channel: ChannelRecord): APIChannel {
+  if (isThread(channel) || isViewed(world, channel)) return channelPayload(world, channel);
+  const { id, type, position, guildId = "" } = channel;
+  return {
+    id,
+    type,
+    guild_id: guildId,
+    name: "___hidden___",
+    flags: ChannelFlags.ChannelObfuscated,
+    position,
+    parent_id: null,
+    topic: null,
+    last_message_id: null,
+    nsfw: false,
+    rate_limit_per_user: 0,
+    permission_overwrites: [
+      overwritePayload({ id: guildId, type: 0, allow: 0n, deny: PermissionFlagsBits.ViewChannel }),
+    ],
+  } as APIChannel;
+}
+
+/** A category is seen with any of its channels. */
+export function isViewed(world: World, channel: ChannelRecord): boolean {
+  const botId = world.application.id;
+  if (can(world, botId, channel, PermissionFlagsBits.ViewChannel)) return true;
+  const isCategory = channel.type === ChannelType.GuildCategory;
+  return isCategory && [...world.channels.values()].some((one) => one.parentId === channel.id && isViewed(world, one));
 }
 
 function dmPayload(world: World, channel: ChannelRecord): object {

@@ -29,6 +29,10 @@ export interface SayOptions {
   /** A voice note of the mobile app: no text, and one file. */
   voice?: { content: Buffer; seconds: number };
   files?: { name: string; content: string | Buffer; contentType?: string }[];
+  /** Without text. The first answer has two votes at once. */
+  poll?: { question: string; answers: string[] };
+  /** Content that the double knows nothing of, such as a kind that Discord has added. */
+  isUnknown?: boolean;
   /** Sent as it is: no `@name` becomes a mention. */
   isVerbatim?: boolean;
   /** Of other bots, which may send them. */
@@ -149,7 +153,9 @@ function say(world: World, userId: string, text: string, options: SayOptions): S
   const note = { name: "voice-message.ogg", content: voice?.content ?? "", contentType: "audio/ogg" };
   const files = [...(options.files ?? []), ...(voice === undefined ? [] : [note])];
   const embeds = options.embeds ?? [];
-  if (content === "" && files.length === 0 && embeds.length === 0) throw new Error("a message needs text or a file");
+  const { poll, isUnknown = false } = options;
+  const isEmpty = content === "" && files.length + embeds.length === 0 && poll === undefined && !isUnknown;
+  if (isEmpty) throw new Error("a message needs text or a file");
   if (content.length > 4000) throw new Error(`no client sends ${content.length} characters`);
   const answered = options.replyTo === undefined ? undefined : messageAt(world, options.replyTo).message;
   const allowed = { ...defaultMentions(false), repliedUser: options.pingsAuthor ?? true };
@@ -158,6 +164,7 @@ function say(world: World, userId: string, text: string, options: SayOptions): S
     authorId: userId,
     content,
     embeds,
+    ...(poll === undefined ? {} : { poll }),
     mentions,
     pings: pingsOf(world, channel, userId, mentions),
     nonce: world.nextId(),

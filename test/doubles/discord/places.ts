@@ -6,6 +6,7 @@ import {
   announceGuild,
   announceGuildGone,
   announceMessage,
+  announceRegained,
   announceRole,
   announceThreadList,
 } from "./events.ts";
@@ -14,6 +15,7 @@ import { isThread, noPings, threadsOf } from "./lookups.ts";
 import { defaultMentions, mentionsOf, pingsOf } from "./mentions.ts";
 import { addMessage } from "./messages.ts";
 import { can, defaultPermissions } from "./permissions.ts";
+import { changeRoles } from "./routes-guilds.ts";
 import { dropChannel } from "./routes-threads.ts";
 import { joinThread } from "./threads.ts";
 import { type SeenMessage, seen, seenIn } from "./view.ts";
@@ -62,6 +64,12 @@ export interface GuildHandle {
   everyone: { id: string };
   addChannel(name: string, options?: { type?: 0 | 2 | 4 | 5 | 15; isPrivate?: boolean }): ChannelHandle;
   addRole(name: string, options?: { permissions?: PermissionsString[]; isMentionable?: boolean }): RoleHandle;
+  /** Also the one of everybody, and those of bots. */
+  roles(): RoleHandle[];
+  /** Besides those whom the double plays. */
+  setMembersElsewhere(count: number): void;
+  /** Besides its own one. */
+  setBotRoles(roles: Ref[]): void;
   /** The bot is added or thrown out. */
   addBot(): void;
   removeBot(): void;
@@ -146,15 +154,16 @@ export function createGuildHandle(world: World, guild: GuildRecord): GuildHandle
       };
       guild.roles.set(role.id, role);
       announceRole(world, "GUILD_ROLE_CREATE", guild, role);
-      return {
-        id: role.id,
-        name,
-        mention: `<@&${role.id}>`,
-        setPermissions(names) {
-          role.permissions = bitsOf(names);
-          announceRole(world, "GUILD_ROLE_UPDATE", guild, role);
-        },
-      };
+      return createRoleHandle(world, guild, role);
+    },
+    roles: () => [...guild.roles.values()].map((role) => createRoleHandle(world, guild, role)),
+    setMembersElsewhere(count) {
+      guild.membersElsewhere = count;
+    },
+    setBotRoles(roles) {
+      const bot = guild.members.get(botId);
+      const own = [...guild.roles.values()].filter((role) => role.botId === botId);
+      if (bot !== undefined) changeRoles(world, guild, bot, [...own, ...roles].map(idOf));
     },
     addBot() {
       joinBot(world, guild);
@@ -168,6 +177,20 @@ export function createGuildHandle(world: World, guild: GuildRecord): GuildHandle
       guild.isUnavailable = !isAvailable;
       if (isAvailable) announceGuild(world, guild);
       else announceGuildGone(world, guild.id, true);
+    },
+  };
+}
+
+function createRoleHandle(world: World, guild: GuildRecord, role: RoleRecord): RoleHandle {
+  return {
+    id: role.id,
+    name: role.name,
+    mention: `<@&${role.id}>`,
+    setPermissions(names) {
+      const tell = announceRegained(world, guild);
+      role.permissions = bitsOf(names);
+      announceRole(world, "GUILD_ROLE_UPDATE", guild, role);
+      tell();
     },
   };
 }

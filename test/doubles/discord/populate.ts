@@ -40,6 +40,7 @@ export function newGuild(world: World, name: string, ownerId: string): GuildReco
     roles: new Map([[id, everyone]]),
     members: new Map([[ownerId, { userId: ownerId, nick: null, roleIds: [], joinedAt: world.clock.now() }]]),
     isUnavailable: false,
+    membersElsewhere: 0,
   };
   joinBot(world, guild);
   world.guilds.set(id, guild);

@@ -18,6 +18,7 @@ const defaultLimits: RouteLimits = {
   global: { requests: 50, windowMs: 1000 },
   "messages.create": { requests: 5, windowMs: 5000 },
   "messages.edit": { requests: 5, windowMs: 5000 },
+  "messages.edit-old": { requests: 3, windowMs: 20_000 },
   "messages.delete": { requests: 5, windowMs: 1000 },
   "messages.list": { requests: 5, windowMs: 5000 },
   "messages.get": { requests: 5, windowMs: 5000 },
@@ -29,6 +30,7 @@ const defaultLimits: RouteLimits = {
   "commands.overwrite": { requests: 5, windowMs: 20_000 },
   webhooks: { requests: 5, windowMs: 2000 },
   "interactions.callback": "none",
+  invalid: { requests: 10_000, windowMs: 600_000 },
 };
 
 /** What one request found: headers to answer with, and how long to wait when it came too early. */
@@ -68,7 +70,7 @@ export function createRateLimits(clock: Clock, overrides: RouteLimits | "none"):
       limits[route] = limit;
     },
     take(route, resource, isBoundGlobally) {
-      const limit = limits[route] ?? limits.default ?? "none";
+      const limit = limits[route] ?? (route === "invalid" ? "none" : limits.default) ?? "none";
       const global = limits.global ?? "none";
       if (isBoundGlobally && global !== "none") {
         const { isAllowed, window } = enter("global", global);

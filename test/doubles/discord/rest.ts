@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { ApiError, createForm, refusal } from "./api-error.ts";
+import { timeOfId } from "./clock.ts";
 import type { Fault, Faults } from "./faults.ts";
 import { snowflake } from "./fields.ts";
 import type { RateLimits } from "./rate-limits.ts";
@@ -19,6 +20,8 @@ interface Answer {
   status: number;
   headers: Record<string, string>;
   body?: unknown;
+  /** In place of JSON. */
+  html?: string;
 }
 
 /** Interactions are not bound to the limit over all routes. */
@@ -26,6 +29,14 @@ const freeOfGlobal = /^\/(interactions|webhooks)\//;
 
 export function createRest(world: World, router: Router, limits: RateLimits, faults: Faults): Rest {
   const requests: LoggedRequest[] = [];
+  let bannedUntil = 0;
+
+  /** Rule `invalid-requests`. */
+  function countInvalid({ status, headers }: Answer): void {
+    if (![401, 403, 429].includes(status) || headers["x-ratelimit-scope"] === "shared") return;
+    const { refused } = limits.take("invalid", "", false);
+    if (refused !== undefined) bannedUntil = world.clock.now() + refused.retryAfter * 1_000;
+  }
 
   function answer(entry: LoggedRequest, body: Body | ApiError, match: Match | "wrong-method" | undefined): Answer {
     let headers: Record<string, string> = {};
@@ -39,6 +50,10 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
       headers = allowance.headers;
       if (allowance.refused !== undefined) return tooMany(headers, allowance.refused);
       demandIds(parts);
+      if (route.name === "messages.edit" && timeOfId(parts.message ?? "") < world.clock.now() - hourMs) {
+        const { refused } = limits.take("messages.edit-old", parts.channel ?? "", false);
+        if (refused !== undefined) return tooManyOldEdits(headers, refused.retryAfter);
+      }
       if (body instanceof ApiError) throw body;
       const given = route.handle({ world, parts, query: entry.query, json: body.json, files: body.files });
       const status = given.status ?? (given.body === undefined ? 204 : 200);
@@ -72,10 +87,13 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
         breakOff(request.socket, fault.isReset);
         return;
       }
-      const given = instead(fault) ?? answer(entry, body, match);
+      const bannedMs = bannedUntil - world.clock.now();
+      const given = bannedMs > 0 ? banned(bannedMs) : (instead(fault) ?? answer(entry, body, match));
+      if (bannedMs <= 0) countInvalid(given);
       if (fault?.type === "answer" && fault.isDone) answer(entry, body, match);
       if (fault?.type === "delay") await new Promise((resolve) => setTimeout(resolve, fault.milliseconds));
-      write(response, given, fault);
+      const date = new Date(world.clock.now()).toUTCString();
+      write(response, { ...given, headers: { date, ...given.headers } }, fault);
       entry.status = given.status;
       entry.answer = given.body;
       const code = (given.body as { code?: unknown } | undefined)?.code;
@@ -83,6 +101,15 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
       world.changed();
     },
   };
+}
+
+const hourMs = 3_600_000;
+
+/** Besides the route's own limit, which its headers tell. */
+function tooManyOldEdits(headers: Record<string, string>, retryAfter: number): Answer {
+  const answer = tooMany({ ...headers, "x-ratelimit-scope": "user" }, { retryAfter, isGlobal: false });
+  const message = "Maximum number of edits to messages older than 1 hour reached. Try again later";
+  return { ...answer, body: { ...(answer.body as object), message, code: 30046 } };
 }
 
 const idParts = ["channel", "guild", "message", "user", "role", "application", "command", "interaction"];
@@ -112,6 +139,15 @@ function instead(fault: Fault | undefined): Answer | undefined {
   };
 }
 
+/** From Cloudflare, which knows nothing of Discord's routes. */
+function banned(ms: number): Answer {
+  return {
+    status: 429,
+    headers: { "retry-after": String(Math.ceil(ms / 1_000)), server: "cloudflare" },
+    html: "<!DOCTYPE html><html><head><title>Access denied | discord.com used Cloudflare to restrict access</title></head><body><h1>Error 1015</h1><p>You are being rate limited</p></body></html>",
+  };
+}
+
 function tooMany(headers: Record<string, string>, refused: { retryAfter: number; isGlobal: boolean }): Answer {
   const { retryAfter, isGlobal } = refused;
   return {
@@ -126,9 +162,10 @@ function tooMany(headers: Record<string, string>, refused: { retryAfter: number;
   };
 }
 
-function write(response: ServerResponse, { status, headers, body }: Answer, fault: Fault | undefined): void {
-  const text = body === undefined ? "" : JSON.stringify(body);
-  const type = text === "" ? {} : { "content-type": "application/json" };
+function write(response: ServerResponse, { status, headers, body, html }: Answer, fault: Fault | undefined): void {
+  const text = html ?? (body === undefined ? "" : JSON.stringify(body));
+  const type =
+    text === "" ? {} : { "content-type": html === undefined ? "application/json" : "text/html; charset=UTF-8" };
   response.writeHead(status, {
     ...type,
     ...headers,

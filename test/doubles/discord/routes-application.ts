@@ -49,9 +49,10 @@ export function applicationRoutes(settings: GatewaySettings): Route[] {
       name: "users.guilds",
       method: "GET",
       pattern: "/users/@me/guilds",
-      handle: ({ world }) => {
+      handle: ({ world, query }) => {
         const guilds = [...world.guilds.values()].filter((guild) => guild.members.has(world.application.id));
-        return { body: guilds.map((guild) => partialGuild(world, guild)) };
+        const withCounts = query.get("with_counts") === "true";
+        return { body: guilds.map((guild) => partialGuild(world, guild, withCounts)) };
       },
     },
     {

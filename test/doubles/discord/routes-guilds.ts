@@ -1,10 +1,10 @@
 /** Routes of guilds, their members and roles. */
 import { PermissionFlagsBits } from "discord.js";
 import { refusal } from "./api-error.ts";
-import { announceMember } from "./events.ts";
-import { guildPayload } from "./guild-payloads.ts";
-import { isThread } from "./lookups.ts";
-import { channelPayload, memberPayload, rolePayload, threadList } from "./payloads.ts";
+import { announceMember, announceRegained } from "./events.ts";
+import { countsOf, guildPayload } from "./guild-payloads.ts";
+import { channelsOf, isThread } from "./lookups.ts";
+import { channelPayload, isViewed, memberPayload, rolePayload, threadList } from "./payloads.ts";
 import { can, guildPermissions } from "./permissions.ts";
 import type { Route, RouteRequest } from "./router.ts";
 import type { GuildRecord, MemberRecord, World } from "./world.ts";
@@ -16,8 +16,9 @@ export const guildRoutes: Route[] = [
     pattern: "/guilds/:guild",
     handle: (request) => {
       const guild = ownGuild(request);
-      const counts = { approximate_member_count: guild.members.size, approximate_presence_count: guild.members.size };
-      return { body: { ...guildPayload(guild), ...(request.query.get("with_counts") === "true" ? counts : {}) } };
+      return {
+        body: { ...guildPayload(guild), ...(request.query.get("with_counts") === "true" ? countsOf(guild) : {}) },
+      };
     },
   },
   {
@@ -26,8 +27,9 @@ export const guildRoutes: Route[] = [
     pattern: "/guilds/:guild/channels",
     handle: (request) => {
       const guild = ownGuild(request);
-      const channels = [...request.world.channels.values()].filter(({ guildId }) => guildId === guild.id);
-      return { body: channels.filter((one) => !isThread(one)).map((one) => channelPayload(request.world, one)) };
+      const { world } = request;
+      const channels = channelsOf(world, guild.id).filter((one) => isViewed(world, one));
+      return { body: channels.map((one) => channelPayload(world, one)) };
     },
   },
   {
@@ -123,7 +125,9 @@ function memberIn({ world, parts }: RouteRequest, guild: GuildRecord): MemberRec
 }
 
 export function changeRoles(world: World, guild: GuildRecord, member: MemberRecord, roleIds: string[]): void {
+  const tell = announceRegained(world, guild);
   member.roleIds = roleIds;
   announceMember(world, "GUILD_MEMBER_UPDATE", guild, member);
+  tell();
   world.changed();
 }

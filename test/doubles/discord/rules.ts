@@ -6,6 +6,14 @@ const rule = read("2026-11-28");
 
 export const discordRules = {
   ...discordRefusals,
+  110000: rule(
+    "https://docs.discord.com/developers/resources/message#search-guild-messages",
+    "Search Guild Messages answers 202 with code 110000 and `retry_after` while the server's index is built.",
+  ),
+  "30046": rule(
+    "https://github.com/circuitsacul/starboard-4/issues/118",
+    "Edits of messages older than an hour have a limit of their own: by reports, 3 in 20 seconds per channel. The next gets a 429 with this code.",
+  ),
   "allowed-mentions-decide": rule(
     "https://docs.discord.com/developers/resources/message#allowed-mentions-object",
     "A message calls those whom its allowed mentions permit, and without them everybody whom its text names.",
@@ -54,6 +62,14 @@ export const discordRules = {
     "https://docs.discord.com/developers/events/gateway#rate-limiting",
     "A connection takes 120 payloads a minute with 4,096 bytes each, and one identify in five seconds for each shard of a group.",
   ),
+  "global-limit": rule(
+    "https://docs.discord.com/developers/topics/rate-limits#global-rate-limit",
+    "A bot may make 50 requests a second to all routes together; the next gets a 429 with `global: true`, X-RateLimit-Global and X-RateLimit-Scope: global. Interaction endpoints are not bound to that.",
+  ),
+  "hidden-channels-have-no-name": rule(
+    "https://docs.discord.com/developers/resources/channel#channel-object-obfuscated-channels",
+    "Channels that the bot can't view come over the gateway as `___hidden___` with flag 1 << 17 and one overwrite that denies everyone View Channel; only id, type and position can be relied on. REST leaves them out. What the bot sees again comes in full as CHANNEL_UPDATE.",
+  ),
   "intents-are-granted": rule(
     "https://docs.discord.com/developers/events/gateway#privileged-intents",
     "A session gets the events of its intents; privileged ones are switched on in the portal.",
@@ -62,9 +78,17 @@ export const discordRules = {
     "https://docs.discord.com/developers/interactions/receiving-and-responding",
     "An interaction is answered within three seconds, and its token is good for 15 minutes.",
   ),
+  "invalid-requests": rule(
+    "https://docs.discord.com/developers/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans",
+    "After 10,000 answers with 401, 403 or 429 (other than of scope shared) in 10 minutes, Cloudflare refuses all requests of the address for a while, with a page of HTML.",
+  ),
   "layout-sizes": rule(
     "https://docs.discord.com/developers/components/reference",
     "A message of components has 40 of them, with 4,000 characters together.",
+  ),
+  "message-content-review": rule(
+    "https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review",
+    "From 10,000 people across all servers on, an app must apply for the Message Content Intent within 90 days of a notice, and again each year. Meanwhile it goes on. The flag GATEWAY_MESSAGE_CONTENT without LIMITED tells of an approval.",
   ),
   "message-pages": rule(
     "https://docs.discord.com/developers/resources/message#get-channel-messages",
@@ -82,9 +106,17 @@ export const discordRules = {
     "https://docs.discord.com/developers/resources/message#create-message",
     "A post with the nonce of another one in the past few minutes gives back that message, if `enforce_nonce` is set.",
   ),
+  "notifications-show-no-components": rule(
+    "https://github.com/discord/discord-api-docs/issues/7854",
+    "A notification of a message that consists of components has no words: it shows the content that was sent, and an edit sends none.",
+  ),
   "overwrites-in-order": rule(
     "https://docs.discord.com/developers/topics/permissions#permission-overwrites",
     "Roles come first, then the overwrites of a channel: for everyone, for roles, for the member.",
+  ),
+  "search-sees-what-the-bot-sees": rule(
+    "https://docs.discord.com/developers/resources/message#search-guild-messages",
+    "Search Guild Messages finds messages whose history the bot may read, 25 at most, and needs Read Message History.",
   ),
   "sessions-keep-events": rule(
     "https://docs.discord.com/developers/events/gateway#disconnecting",
@@ -101,23 +133,6 @@ export const discordRules = {
   "thread-sizes": rule(
     "https://docs.discord.com/developers/resources/channel#modify-channel",
     "The name of a thread has 100 characters, its slow mode 21,600 seconds at most.",
-  ),
-  "hidden-channels-have-no-name": {
-    says: "Channels that the bot can't view come over the gateway as `___hidden___` with flag 1 << 17, and not at all by REST.",
-    page: "https://docs.discord.com/developers/resources/channel#channel-object-obfuscated-channels",
-    read: "2026-11-27",
-  },
-  "notifications-show-no-components": rule(
-    "https://github.com/discord/discord-api-docs/issues/7854",
-    "A notification of a message that consists of components has no words: it shows the content that was sent, and an edit sends none.",
-  ),
-  110000: rule(
-    "https://docs.discord.com/developers/resources/message#search-guild-messages",
-    "Search Guild Messages answers 202 with code 110000 and `retry_after` while the server's index is built.",
-  ),
-  "search-sees-what-the-bot-sees": rule(
-    "https://docs.discord.com/developers/resources/message#search-guild-messages",
-    "Search Guild Messages finds messages whose history the bot may read, 25 at most, and needs Read Message History.",
   ),
 } as const satisfies Record<string, Rule>;
 

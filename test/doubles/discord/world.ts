@@ -41,6 +41,8 @@ export interface GuildRecord {
   roles: Map<string, RoleRecord>;
   members: Map<string, MemberRecord>;
   isUnavailable: boolean;
+  /** People whom the double does not play. */
+  membersElsewhere: number;
 }
 
 export interface Overwrite {
@@ -126,6 +128,7 @@ export interface MessageRecord {
   /** What it said before each edit, oldest first. */
   earlierContents: string[];
   reference?: { type: 0 | 1; messageId?: string; channelId: string; guildId?: string };
+  poll?: { question: string; answers: string[] };
   /** For a forward: the message's text when it was forwarded. */
   snapshot?: Partial<APIMessage>;
   /** People mentioned in the current text; an edit changes them and pings nobody. */
@@ -168,6 +171,8 @@ export interface InteractionRecord {
 
 export interface Portal {
   messageContent: boolean;
+  /** Discord has approved the use of message content. */
+  isReviewed: boolean;
   guildMembers: boolean;
   presence: boolean;
 }

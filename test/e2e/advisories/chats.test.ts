@@ -26,7 +26,7 @@ let discord: DiscordDouble;
 let otherAnn: { slack: Person; discord: DiscordPerson };
 
 beforeAll(async () => {
-  [slack, discord] = await Promise.all([createSlackDouble(), createDiscordDouble({ limits: { global: "none" } })]);
+  [slack, discord] = await Promise.all([createSlackDouble(), createDiscordDouble()]);
   otherAnn = { slack: slack.workspace.addPerson({ name: "Ann" }), discord: discord.addPerson("Ann") };
   world = await openWorld({
     env: {

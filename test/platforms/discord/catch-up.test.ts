@@ -76,9 +76,9 @@ test(`${dmCount} DMs and ${channelCount} channels with ${threadsEach} threads ea
   expect(read).toHaveLength(dmCount + 3 * channelCount);
   const first = read.slice(0, dmCount).map(({ path }) => path);
   const newestDms = people.map((person) => `/channels/${person.dm().id}/messages`).toReversed();
-  expect(first.slice(0, 5)).toEqual(newestDms.slice(0, 5));
-  // Few are refused, and none of what people wait for is behind hundreds of typing indicators.
-  expect(discord.requests.filter(({ status }) => status === 429).length).toBeLessThan(100);
+  // Requests may overtake each other on their connections.
+  expect(newestDms.slice(0, 15)).toEqual(expect.arrayContaining(first.slice(0, 5)));
+  expect(discord.requests.filter(({ status }) => status === 429)).toEqual([]);
 }, 300_000);
 
 test("a DM stays known, however many threads people write in", async () => {

@@ -39,7 +39,6 @@ export function createMemoryStore(): MemoryStore {
 const unlimited = Object.fromEntries(
   [
     "default",
-    "global",
     "messages.create",
     "messages.edit",
     "messages.delete",

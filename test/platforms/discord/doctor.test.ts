@@ -58,6 +58,20 @@ test("an intent that is off is an error that names its switch", async () => {
   });
 });
 
+test("how close the bot is to Discord's review of the intent is said, and that the review returns each year", async () => {
+  const said = async () => (await check()).find(({ text }) => text.startsWith("The Message Content Intent"));
+  expect(await said()).toMatchObject({ level: "ok", text: expect.stringContaining("From 10,000 people on") });
+  discord.guild.setMembersElsewhere(5_000);
+  discord.addGuild("another").setMembersElsewhere(4_000);
+  const near = await said();
+  expect(near).toMatchObject({ level: "warning", text: expect.stringContaining("about 9,006 members") });
+  for (const part of ["again each year", "90 days", "will write to the owner"]) expect(near?.text).toContain(part);
+  discord.guild.setMembersElsewhere(12_000);
+  expect(await said()).toMatchObject({ level: "warning", text: expect.stringContaining("It writes to the owner") });
+  discord.portal.isReviewed = true;
+  expect(await said()).toMatchObject({ level: "ok", text: expect.stringMatching(/approved it.*again each year/) });
+});
+
 test("a bot in no server is told where to go", async () => {
   discord.guild.removeBot();
   expect(await check()).toContainEqual({ level: "warning", text: expect.stringContaining("not in any server yet") });

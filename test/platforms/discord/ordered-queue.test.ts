@@ -83,7 +83,7 @@ async function openInbound(request: InboundOptions["api"]["request"], onChannel 
   const cursors = createCursors(createInMemoryStore(), silentLog);
   await cursors.load(0, 1);
   const inbound = createInbound({
-    api: { request, now: Date.now, close() {} },
+    api: { request, now: Date.now, problem: () => undefined, rightsChanged() {}, close() {} },
     context: {
       botId: () => "1",
       isAllowedBot: () => false,

@@ -187,6 +187,28 @@ describe("what is said", () => {
     expect((await kept(said.id)).text).toBe(text);
   });
 
+  test("a poll is read as words, and a message of an unknown kind as one that can't be read, never as silence", async () => {
+    const { ann, channel } = discord;
+    const poll = { question: "Where do we eat?", answers: ["Pizza", "Sushi"] };
+    const words = "Poll: Where do we eat?\n- Pizza (votes: 2)\n- Sushi";
+    const asked = ann.say("", { in: "dm", poll });
+    const strange = ann.say("", { in: "dm", isUnknown: true });
+    const forwarded = ann.forward(asked, { in: "dm" });
+    const about = ann.say("@Remora what do you say?", { in: channel, replyTo: ann.say("", { in: channel, poll }) });
+    const read = (id: string) => discord.until(() => agent.kept.find((each) => each.id === id));
+    expect((await read(asked.id)).text).toBe(words);
+    const note = "[A message without text, of a kind that I can't read.]";
+    expect((await read(strange.id)).text).toBe(note);
+    expect((await read(forwarded.id)).attachments).toMatchObject([{ name: "forwarded message", text: note }]);
+    expect((await read(about.id)).attachments).toMatchObject([{ text: expect.stringContaining(words) }]);
+    const place = { conversationId: `discord:${discord.guild.id}:${channel.id}:1234567890123` };
+    const lines = await bot.platform.chat?.history(
+      { ...place, requester: { id: ann.id, name: "Ann", isBot: false, roles: [] } },
+      { limit: 5 },
+    );
+    expect(lines?.map(({ text }) => text)).toContain(words);
+  });
+
   test("an answer to somebody else brings what it answers, as something that others said", async () => {
     const bens = discord.ben.say("The build is red.", { in: discord.channel });
     const said = discord.ann.say(`${discord.bot.mention} why?`, { in: discord.channel, replyTo: bens });

@@ -8,6 +8,7 @@ import {
   DefaultRestOptions,
   DiscordAPIError,
   HTTPError,
+  type RateLimitData,
   RateLimitError,
   type RawFile,
   REST,
@@ -24,16 +25,16 @@ import type { Posts } from "../../../ports/platform.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
 import { replyLost } from "../../shared/platform-error.ts";
 import { fatalProblem } from "./gateway-problems.ts";
+import { createInvalidRequests, type InvalidRequests } from "./invalid-requests.ts";
 import {
   createLongLimits,
   followClock,
   isLikeOutage,
   isNotWorthWaiting,
-  keepGlobalRate,
   tellOthers,
   watchClock,
 } from "./rate-limits.ts";
-import { createSharedSlots } from "./shared-slots.ts";
+import { createOwnBudget, createSharedSlots } from "./shared-slots.ts";
 
 /**
  * How long to retry: not at all (`once`), for a second (`brief`), for half a minute (`lasting`), or for minutes
@@ -49,13 +50,17 @@ export interface ApiRequest {
   query?: Record<string, string> | URLSearchParams;
   withoutToken?: boolean;
   retry?: RetryPolicy;
+  /** Nobody waits for it, so it goes behind all others that wait for Discord's limit. */
+  isBackground?: boolean;
   signal?: AbortSignal;
   /** Asked before each attempt. If true, the request is not made. */
   isLost?: (() => boolean) | undefined;
 }
 
-export interface DiscordApi {
+export interface DiscordApi extends Pick<InvalidRequests, "rightsChanged"> {
   request<T>(request: ApiRequest): Promise<T>;
+  /** What is wrong with Discord's limits, for Health. */
+  problem: InvalidRequests["report"];
   /** In milliseconds: ours, or Discord's if its last answer shows that ours is wrong by more than some seconds. */
   now(): number;
   close(): void;
@@ -94,29 +99,41 @@ const makeRequest: typeof DefaultRestOptions.makeRequest = async (url, init) => 
   return { body, headers, status, statusText, ok, bodyUsed, ...readers };
 };
 
-export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }: DiscordApiOptions): DiscordApi {
-  const rest = new REST({
+function createRest(apiUrl: string | undefined, rejectOnRateLimit: (limit: RateLimitData) => boolean): REST {
+  return new REST({
     makeRequest,
     version: "10",
     retries: 0,
     timeout: timeoutMs,
-    rejectOnRateLimit: isNotWorthWaiting,
+    rejectOnRateLimit,
+    // Kept by shared-slots.ts. The client itself would allow twice as many at the turn of a second.
+    globalRequestsPerSecond: Number.POSITIVE_INFINITY,
     ...(apiUrl ? { api: apiUrl } : {}),
   });
-  rest.setToken(token);
+}
+
+export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }: DiscordApiOptions): DiscordApi {
+  const isNotWaited = (limit: RateLimitData) =>
+    invalid.isBanned() || limit.retryAfter <= 0 || isNotWorthWaiting(limit, now());
+  const rest = createRest(apiUrl, isNotWaited).setToken(token);
+  // Interactions are not bound to the bot's limit of all routes, so they don't wait for it.
+  const restOfInteractions = createRest(apiUrl, isNotWaited);
   const waits = { ...defaultPauses, ...pauses };
-  keepGlobalRate(rest);
-  const sharedSlot = budget && createSharedSlots(budget);
-  if (budget !== undefined) tellOthers(rest, budget);
+  const invalid = createInvalidRequests([rest, restOfInteractions], log);
+  const slot = createSharedSlots(createOwnBudget(budget));
+  if (budget !== undefined) tellOthers(rest, budget, () => now());
   const limits = createLongLimits();
-  const timesSetBack = watchClock(rest);
+  const timesSetBack = watchClock(rest, restOfInteractions);
   const now = followClock(rest);
   const ended = new AbortController();
   const running = new Set<AbortController>();
 
   async function attempt<T>(request: ApiRequest): Promise<T> {
     const { method, route, body, files, query, withoutToken, signal } = request;
-    if (!withoutToken) limits.check(method, route);
+    if (!withoutToken) {
+      limits.check(method, route);
+      invalid.check(method, route, request.isBackground === true);
+    }
     const setBackBefore = timesSetBack();
     // One controller per request, because the client never removes its listener from the signal it is given.
     const own = new AbortController();
@@ -124,9 +141,13 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
     if (ended.signal.aborted) own.abort();
     const both = signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]);
     try {
-      if (!withoutToken) await sharedSlot?.(method, route, both);
+      if (!withoutToken) {
+        await slot(method, route, both, request.isBackground);
+        // Others may have been refused meanwhile.
+        invalid.check(method, route, request.isBackground === true);
+      }
       if (request.isLost?.() === true) throw replyLost("discord");
-      const sent = rest.request({
+      const sent = (withoutToken ? restOfInteractions : rest).request({
         method: method as never,
         fullRoute: route,
         auth: !withoutToken,
@@ -137,7 +158,10 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
       });
       // The client waits for a rate limit even if the request is aborted.
       const answer = (await untilAborted(sent, both)) as T;
-      if (!withoutToken) onToken?.(undefined);
+      if (!withoutToken) {
+        onToken?.(undefined);
+        invalid.succeeded(method, route);
+      }
       return answer;
     } catch (thrown) {
       // A wait that was reckoned before the clock was set back is wrong.
@@ -148,7 +172,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
         rest.setToken(token);
         if (!withoutToken) onToken?.(fatalProblem(thrown));
       }
-      throw thrown;
+      throw withoutToken ? thrown : invalid.failed(method, route, thrown);
     } finally {
       running.delete(own);
       // Frees `both`: with the client's listener on it, it would live as long as the caller's signal.
@@ -158,6 +182,8 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
 
   return {
     now,
+    problem: invalid.report,
+    rightsChanged: invalid.rightsChanged,
     async request<T>(request: ApiRequest): Promise<T> {
       const { signal = ended.signal, method, route, retry = "brief" } = request;
       for (const wait of waits[retry]) {
@@ -175,8 +201,10 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
     close() {
       ended.abort();
       for (const each of running) each.abort();
-      rest.clearHashSweeper();
-      rest.clearHandlerSweeper();
+      for (const each of [rest, restOfInteractions]) {
+        each.clearHashSweeper();
+        each.clearHandlerSweeper();
+      }
     },
   };
 }
@@ -211,7 +239,7 @@ export function isAway(thrown: unknown): boolean {
   return !(thrown instanceof RemoraError) && isPassing(thrown);
 }
 
-export function isLimited(thrown: unknown): boolean {
+export function isLimited(thrown: unknown): thrown is RateLimitError {
   return thrown instanceof RateLimitError && !isLikeOutage(thrown);
 }
 

@@ -9,6 +9,7 @@ import {
   PermissionsBitField,
   type PermissionsString,
 } from "discord.js";
+import { isHidden } from "./channels.ts";
 
 export const neededPermissions: readonly (readonly [PermissionsString, string])[] = [
   ["ViewChannel", "View Channels"],
@@ -49,13 +50,17 @@ function memberPermissions(
   return (bits & PermissionFlagsBits.Administrator) === 0n ? bits : PermissionsBitField.All;
 }
 
-/** Applies Discord's overwrites in order: for everyone, for roles, for the member. For a thread, pass its channel. */
+/**
+ * Applies Discord's overwrites in order: for everyone, for roles, for the member. For a thread, pass its channel. Nobody has
+ * rights in a channel whose overwrites are not known.
+ */
 export function permissionsIn(
   channel: APIChannel,
   guild: Pick<APIGuild, "id" | "owner_id" | "roles">,
   member: Pick<APIGuildMember, "roles">,
   userId: string,
 ): bigint {
+  if (isUnknown(channel)) return 0n;
   const base = memberPermissions(guild, member, userId);
   if (base === PermissionsBitField.All) return base;
   const overwrites = overwritesOf(channel);
@@ -77,6 +82,11 @@ function applied(bits: bigint, level: APIOverwrite[]): bigint {
 const readBits = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;
 type Guild = Parameters<typeof permissionsIn>[1];
 
+/** Without its overwrites, a private channel would look public. Those of a hidden channel are made up. */
+function isUnknown(channel: APIChannel): boolean {
+  return isHidden(channel) || !("permission_overwrites" in channel) || channel.permission_overwrites === undefined;
+}
+
 /** True if every member can read the channel's history. If in doubt, false. For a thread, pass its channel. */
 export function isReadByAll(channel: APIChannel, guild: Guild): boolean {
   return !deniesSome(channel, guild) && mayRead(channel, guild, []);
@@ -84,6 +94,7 @@ export function isReadByAll(channel: APIChannel, guild: Guild): boolean {
 
 /** True if everybody who sees `here` can read the history of `there`, another channel of the server. If in doubt, false. */
 export function readersMayRead(here: APIChannel, there: APIChannel, guild: Guild): boolean {
+  if (isUnknown(here) || isUnknown(there)) return false;
   if (readOverwrites(here) === readOverwrites(there)) return true;
   if (deniesSome(there, guild)) return false;
   // Without such denials, a role only adds rights, so it is enough to look at each role and person alone.

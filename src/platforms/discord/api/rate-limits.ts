@@ -2,11 +2,9 @@
 import { type RateLimitData, RateLimitError, type REST, RESTEvents } from "discord.js";
 import { leftOf } from "../../../lib/elapsed.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
-import { globalRequestsPerSecond } from "../limits.ts";
+import { oldMessageMs, snowflakeEpochMs } from "../limits.ts";
 import { bucketOf, globalBucket } from "./shared-slots.ts";
 
-const maxRequestsPerSecond = 500;
-const safeRateMs = 10 * 60_000;
 const maxThreadWaitMs = 5_000;
 /** With a longer wait, the request fails, so that its turn frees its slot and tries again later. */
 const maxLimitWaitMs = 10 * 60_000;
@@ -15,26 +13,13 @@ const maxClockStepMs = 1_000;
 const maxTrustedSkewMs = 5_000;
 
 /** The answer that uses up a limit says how long to wait, before anything is refused. */
-export function tellOthers(rest: REST, budget: RateBudget): void {
+export function tellOthers(rest: REST, budget: RateBudget, now: () => number): void {
   rest.on(RESTEvents.Response, ({ method, path }, { status, headers }) => {
+    if (status === 429 && isOldEdit(method, path, now())) return;
     if (status !== 429 && headers.get("x-ratelimit-remaining") !== "0") return;
     const seconds = Number(headers.get("x-ratelimit-reset-after") ?? headers.get("retry-after"));
     const bucket = headers.has("x-ratelimit-global") ? globalBucket : bucketOf(method, path);
     if (seconds > 0) budget.hold(bucket, seconds * 1_000);
-  });
-}
-
-/** Ignores the limit of 50 requests a second until a 429, then obeys it, because refused requests count too. */
-export function keepGlobalRate(rest: REST): void {
-  let timer: NodeJS.Timeout | undefined;
-  rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
-  rest.on(RESTEvents.Response, (_request, response) => {
-    if (response.status !== 429 || !response.headers.has("x-ratelimit-global")) return;
-    rest.options.globalRequestsPerSecond = globalRequestsPerSecond;
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
-    }, safeRateMs).unref();
   });
 }
 
@@ -43,15 +28,17 @@ export function keepGlobalRate(rest: REST): void {
  * also that of all routes. So they are forgotten, and Discord says again what it limits. The result looks at the clock, and
  * returns how often it was set back.
  */
-export function watchClock(rest: REST): () => number {
+export function watchClock(...all: REST[]): () => number {
   const aheadMs = () => Date.now() - performance.now();
   let [before, count] = [aheadMs(), 0];
   return () => {
     const now = aheadMs();
     if (now < before - maxClockStepMs) {
       count += 1;
-      Object.assign(rest, { globalReset: -1, globalDelay: null });
-      rest.handlers.clear();
+      for (const rest of all) {
+        Object.assign(rest, { globalReset: -1, globalDelay: null });
+        rest.handlers.clear();
+      }
     }
     before = now;
     return count;
@@ -71,8 +58,22 @@ export function followClock(rest: REST): () => number {
   };
 }
 
-export function isNotWorthWaiting(limit: RateLimitData): boolean {
-  return waitOf(limit) > (isForThreads(limit) ? maxThreadWaitMs : maxLimitWaitMs);
+/** Edits of old messages wait elsewhere: see `createOldEdits`. */
+export function isNotWorthWaiting(limit: RateLimitData, now = Date.now()): boolean {
+  return (
+    (!limit.global && isOldEdit(limit.method, limit.url, now)) ||
+    waitOf(limit) > (isForThreads(limit) ? maxThreadWaitMs : maxLimitWaitMs)
+  );
+}
+
+/** `url` may be a path. Discord limits such edits on their own, beside the limit of all edits in the channel. */
+function isOldEdit(method: string, url: string, now: number): boolean {
+  const [, messageId] = /\/channels\/\d+\/messages\/(\d+)$/.exec(url) ?? [];
+  return method.toUpperCase() === "PATCH" && messageId !== undefined && isOldMessage(messageId, now);
+}
+
+export function isOldMessage(messageId: string, now: number): boolean {
+  return timeOfId(messageId) < now - oldMessageMs;
 }
 
 /** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting. */
@@ -80,8 +81,12 @@ function isForThreads({ global, method, route }: RateLimitData): boolean {
   return !global && method === "POST" && route.endsWith("/threads");
 }
 
-function waitOf({ timeToReset, retryAfter }: RateLimitData): number {
+export function waitOf({ timeToReset, retryAfter }: Pick<RateLimitData, "timeToReset" | "retryAfter">): number {
   return Math.max(timeToReset, retryAfter);
+}
+
+function timeOfId(id: string): number {
+  return Number(BigInt(id) >> 22n) + snowflakeEpochMs;
 }
 
 /** As if Discord were away, and nothing else would help. */

@@ -7,6 +7,7 @@ import type { Store } from "../../../ports/store.ts";
 import { personName } from "../api/people.ts";
 import { withoutFooter } from "../outbound/footer.ts";
 import { filesOf, sourceOf } from "./open-file.ts";
+import { saidIn, saidInForward } from "./said-text.ts";
 
 export function describeAttachments(message: APIMessage): Attachment[] {
   const isVoice = ((message.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0;
@@ -17,11 +18,13 @@ export function describeAttachments(message: APIMessage): Attachment[] {
   return [...files, ...stickersOf(message), ...forwardedOf(message)];
 }
 
-export function quotedMessage({ id, author, content, attachments }: APIMessage): Attachment {
+export function quotedMessage(message: APIMessage): Attachment {
+  const { id, author, attachments } = message;
+  const said = saidIn(message);
   const files = attachments.map(({ filename }) => `[file: ${filename}, of message ${id}]`);
   const text = [
     `${personName(author)} (<@${author.id}>) wrote:`,
-    author.bot === true ? withoutFooter(content) : content,
+    author.bot === true ? withoutFooter(said) : said,
     ...files,
   ]
     .filter((line) => line !== "")
@@ -33,7 +36,7 @@ function forwardedOf({ message_snapshots = [], message_reference: from }: APIMes
   const quotes = from?.message_id === undefined ? {} : { quotes: from.message_id };
   return message_snapshots.map(({ message }) => {
     const files = message.attachments.map(({ filename }) => `[file: ${filename}]`);
-    const text = [message.content, ...files].filter((line) => line !== "").join("\n");
+    const text = [saidInForward(message), ...files].filter((line) => line !== "").join("\n");
     return { ...textAttachment("forwarded message", text), ...quotes };
   });
 }

@@ -16,6 +16,7 @@ import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess } from "../outbound/chat-access.ts";
 import { newerId, snowflakeAt } from "./cursors.ts";
 import { isWritten, lineOf } from "./lines.ts";
+import { saidInForward } from "./said-text.ts";
 
 export interface EarlierOptions {
   api: DiscordApi;
@@ -213,7 +214,7 @@ function earlierLine({ kind, raw }: Line, selfId: string): EarlierLine {
   // Only the agent posts people's questions. What another bot answers to a person's command is not that person's.
   const { replies: _replies, ...line } = lineOf(raw.author.id === selfId ? raw : plain);
   const author = { ...line.author, isBot: line.author.isBot || raw.webhook_id !== undefined };
-  const forwarded = (raw.message_snapshots ?? []).map(({ message }) => `[forwarded] ${message.content}`);
+  const forwarded = (raw.message_snapshots ?? []).map(({ message }) => `[forwarded] ${saidInForward(message)}`);
   const text = [line.text, ...forwarded].filter((part) => part !== "").join("\n");
   const isQuoting = forwarded.length > 0 ? ({ isQuoting: true } as const) : {};
   return { ...line, author, text, kind, isOwn: author.id === selfId, ...isQuoting };

@@ -6,6 +6,7 @@ import { withoutFooter } from "../outbound/footer.ts";
 import { filesOf } from "./open-file.ts";
 import { askMark } from "./read-message.ts";
 import { readableText } from "./readable-text.ts";
+import { saidIn } from "./said-text.ts";
 
 export function isWritten({ type }: APIMessage): boolean {
   return type === MessageType.Default || type === MessageType.Reply || type === MessageType.ChatInputCommand;
@@ -15,7 +16,7 @@ export function lineOf(message: APIMessage): ChatLine {
   const { id, author, content, timestamp, mentions, thread, interaction_metadata } = message;
   const names = new Map(mentions.map((user) => [user.id, personName(user)]));
   const isAsk = content.startsWith(askMark) && interaction_metadata !== undefined;
-  const shown = isAsk ? content.slice(askMark.length) : content || cardTitles(message).join("\n");
+  const shown = isAsk ? content.slice(askMark.length) : saidIn(message);
   const said = author.bot === true ? withoutFooter(shown) : shown;
   const text = readableText(said, {
     user: (user) => names.get(user),
@@ -31,14 +32,4 @@ export function lineOf(message: APIMessage): ChatLine {
     files: filesOf(message).map(({ filename }) => filename),
     ...(replies === undefined ? {} : { replies }),
   };
-}
-
-/** The first line of each item of a card, or the titles of a question or an older card. */
-function cardTitles({ embeds, components = [] }: APIMessage): string[] {
-  const titles = embeds.map(({ title }) => title ?? "");
-  const texts = components.flatMap((component) =>
-    "components" in component ? [component, ...component.components] : [component],
-  );
-  const firstLines = texts.flatMap((part) => ("content" in part ? [part.content.split("\n", 1)[0] ?? ""] : []));
-  return [...titles, ...firstLines.filter((line) => !line.startsWith("-# "))];
 }

@@ -21,7 +21,11 @@ export interface MissedChangesOptions {
 }
 
 export function createMissedChanges({ api, handlers, inbound, log, signal }: MissedChangesOptions) {
-  async function look({ id, conversationId }: InboundMessage, isOfShard: (guild?: string) => boolean): Promise<void> {
+  async function look(
+    { id, conversationId }: InboundMessage,
+    isOfShard: (guild?: string) => boolean,
+    isBackground: boolean,
+  ): Promise<void> {
     const conversation = parseConversationId(conversationId);
     if (conversation === undefined || !isSnowflake(id)) return;
     const { guild, thread } = conversation.type === "guild" ? conversation : { guild: undefined, thread: null };
@@ -30,7 +34,7 @@ export function createMissedChanges({ api, handlers, inbound, log, signal }: Mis
     const place = thread === null || thread === id ? conversation.channel : thread;
     try {
       const route = Routes.channelMessage(place, id);
-      const raw = await api.request<APIMessage>({ method: "GET", route, retry: "lasting", signal });
+      const raw = await api.request<APIMessage>({ method: "GET", route, retry: "lasting", isBackground, signal });
       if (raw.edited_timestamp) await inbound.edited({ ...raw, ...(guild === undefined ? {} : { guild_id: guild }) });
     } catch (thrown) {
       if (!isRefusal(thrown, "unknownMessage")) throw thrown;
@@ -42,10 +46,10 @@ export function createMissedChanges({ api, handlers, inbound, log, signal }: Mis
     /** Never rejects. */
     ofShard(shard: number, count: number): Promise<void> {
       const isOfShard = (guild?: string) => shardOf(guild, count) === shard;
-      return lookAgain(handlers.unanswered("discord"), (message) => look(message, isOfShard), log);
+      return lookAgain(handlers.unanswered("discord"), (message) => look(message, isOfShard, true), log);
     },
     /** Never rejects. */
     ofMessage: (message: InboundMessage): Promise<void> =>
-      lookAgain(Promise.resolve([message]), (each) => look(each, () => true), log),
+      lookAgain(Promise.resolve([message]), (each) => look(each, () => true, false), log),
   };
 }

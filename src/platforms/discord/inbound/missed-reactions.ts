@@ -52,6 +52,7 @@ export function createMissedReactions(options: MissedReactionsOptions): MissedRe
     const query = { limit: String(maxHistoryPage) };
     const page = await api.request<APIMessage[]>({
       ...{ method: "GET", route: Routes.channelMessages(channelId), query, signal },
+      isBackground: true,
     });
     const own = await ownId();
     const isOurs = ({ id, author }: APIMessage) => author.id === own && newerId(id, since) === id;
@@ -64,7 +65,7 @@ export function createMissedReactions(options: MissedReactionsOptions): MissedRe
     for (const { emoji, thumb } of thumbsOn(message)) {
       const route = Routes.channelMessageReaction(message.channel_id, message.id, encodeURIComponent(emoji));
       const query = { limit: String(maxPeople) };
-      for (const user of await api.request<APIUser[]>({ method: "GET", route, query, signal })) {
+      for (const user of await api.request<APIUser[]>({ method: "GET", route, query, isBackground: true, signal })) {
         const person = found.get(user.id) ?? { user, thumbs: new Set() };
         found.set(user.id, { user, thumbs: person.thumbs.add(thumb) });
       }

@@ -43,6 +43,7 @@ export function createMissed({ api, context, cursors, log, signal }: MissedOptio
         query: { ...range, limit: String(maxHistoryPage) },
         // After a failure, all pages would be read again.
         retry: end === undefined ? "brief" : "lasting",
+        isBackground: true,
         signal,
       });
       return messages.map((raw) => ({ ...raw, ...inGuild })).sort(byAge);

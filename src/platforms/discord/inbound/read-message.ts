@@ -19,6 +19,7 @@ import { type DiscordConversation, messageLink, placeOf } from "../conversation-
 import { escapePlain } from "../outbound/plain-text.ts";
 import { describeAttachments, fileAttachment, quotedMessage } from "./attachments.ts";
 import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
+import { saidIn } from "./said-text.ts";
 
 /** A message without a `guild_id` is a DM. */
 export type RawMessage = APIMessage & Pick<GatewayMessageCreateDispatchData, "guild_id" | "member">;
@@ -80,10 +81,10 @@ export async function messageText(
   const own = ownIds(roles, context);
   const said = isAsk(raw, context)
     ? raw.content.slice(askMark.length).replace(filesLine, "")
-    : withoutLeadingMention(raw.content, own);
+    : withoutLeadingMention(saidIn(raw), own);
   const { channels } = idsIn(said);
   const facts = await Promise.all(channels.slice(0, 20).map((id) => context.channels.get(id)));
-  const names = new Map(facts.flatMap((each) => (each === undefined ? [] : [[each.id, each.name] as const])));
+  const names = new Map(facts.map((each) => [each?.id, each?.name || undefined]));
   const mentioned = new Map(raw.mentions.map((user) => [user.id, personName(user, memberIn(user))]));
   return readableText(said, {
     user: (id) => mentioned.get(id),

@@ -87,7 +87,7 @@ export async function registerCommands(options: {
     .digest("hex");
   if ((await store.get(storeKey)) === hash) return;
   const route = Routes.applicationCommands(applicationId);
-  await api.request({ method: "PUT", route, body, retry: "patient", signal });
+  await api.request({ method: "PUT", route, body, retry: "patient", isBackground: true, signal });
   await store.set(storeKey, hash);
   log.info({ commands: commands.length + 1 }, "registered the /remora commands with Discord");
 }

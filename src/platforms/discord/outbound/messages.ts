@@ -8,8 +8,10 @@ import {
   type RawFile,
   Routes,
 } from "discord.js";
-import { type DiscordApi, type RetryPolicy, unlessRefused } from "../api/api.ts";
+import { type DiscordApi, isLimited, type RetryPolicy, unlessRefused } from "../api/api.ts";
+import { isOldMessage } from "../api/rate-limits.ts";
 import { maxNonceLength } from "../limits.ts";
+import type { OldEdits } from "./old-edits.ts";
 
 /** The complete message: an edit clears the parts that are left out. */
 export interface OutgoingMessage {
@@ -41,7 +43,7 @@ export interface Messages {
   remove(channelId: string, messageId: string): Promise<void>;
 }
 
-export function createMessages(api: DiscordApi): Messages {
+export function createMessages(api: DiscordApi, oldEdits: OldEdits): Messages {
   return {
     async post(channelId, message, { nonce, replyTo, retry }) {
       const reference = { message_id: replyTo, fail_if_not_exists: false };
@@ -55,7 +57,17 @@ export function createMessages(api: DiscordApi): Messages {
     },
     async edit(channelId, messageId, message, retry) {
       const route = Routes.channelMessage(channelId, messageId);
-      await api.request({ method: "PATCH", route, ...payload(message, {}), retry });
+      const send = async () => void (await api.request({ method: "PATCH", route, ...payload(message, {}), retry }));
+      const isOld = () => isOldMessage(messageId, api.now());
+      if (!isOld()) {
+        // It may get old on its way.
+        const isSent = send().then(
+          () => true,
+          (thrown) => (isLimited(thrown) && isOld() ? false : Promise.reject(thrown)),
+        );
+        if (await isSent) return;
+      }
+      await oldEdits.edit(channelId, messageId, send);
     },
     async remove(channelId, messageId) {
       const route = Routes.channelMessage(channelId, messageId);
