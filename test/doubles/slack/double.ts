@@ -49,6 +49,7 @@ import { createResponseUrls } from "./response-urls.ts";
 import { searchMethods } from "./search-methods.ts";
 import { type Looking, type SeenMessage, seenMessages } from "./see.ts";
 import { startServer } from "./server.ts";
+import { createSessions, type Sessions } from "./sessions.ts";
 import { createSocketMode, type Sockets } from "./socket-mode.ts";
 import { type Channel, createState, type Person, type SlackState } from "./state.ts";
 import { createStreams } from "./stream-methods.ts";
@@ -106,6 +107,7 @@ export interface SlackDouble {
   see(looking: Looking): SeenMessage[];
   views: Pick<Views, "stack" | "home">;
   assistant: Omit<Assistant, "methods">;
+  sessions: Omit<Sessions, "methods" | "set">;
   /** Posts to response URLs. */
   responses: JsonObject[];
   /** Resolves with the first truthy result, checked at every change and every 100 ms. Rejects after `timeoutMs` of real time. */
@@ -135,9 +137,10 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
   const posting = createPosting(state, events);
   const views = createViews(state);
   const responseUrls = createResponseUrls(state, posting);
-  const streams = createStreams(state, posting);
+  const sessions = createSessions(state, events);
+  const streams = createStreams(state, posting, sessions);
   const files = createFiles(state, posting, tokens);
-  const assistant = createAssistant(state, events, (person) => workspace.direct(person));
+  const assistant = createAssistant(state, events, (person) => workspace.direct(person), sessions);
   const methods = new Map<string, Method>(
     Object.entries({
       ...chatMethods({ state, posting, directMessage: (id) => workspace.direct(personOf(state, id)) }),
@@ -146,6 +149,7 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
       ...streams.methods,
       ...files.methods,
       ...assistant.methods,
+      ...sessions.methods,
       ...searchMethods(state),
       ...views.methods,
       "apps.connections.open": ({ args }) => ({ url: sockets.ticketUrl(args.flag("debug_reconnects") === true) }),
@@ -214,6 +218,7 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
     see: (looking) => seenMessages(state, looking),
     views,
     assistant,
+    sessions,
     responses: responseUrls.log,
     until: (look, timeoutMs = 90_000) => until(state, look, timeoutMs),
     async stop() {

@@ -126,9 +126,21 @@ export interface AssistantThread {
   status: string;
   loadingMessages: string[];
   title?: string;
-  /** The app's latest value: `active`, `processing`, `suspended`, `closed`. */
-  session?: string;
   prompts?: { title?: string; prompts: Json };
+}
+
+export type SessionStatus = "active" | "processing" | "suspended" | "closed";
+
+export interface AgentSession {
+  channel: string;
+  threadTs: string;
+  status: SessionStatus;
+  title?: string;
+  /** The app's own id, or that of the person who renamed it. */
+  titledBy?: string;
+  initiator?: string;
+  /** Each state with what set it, oldest first. `isStoppable`: people see a stop button. */
+  history: { at: number; status: SessionStatus; by: string; isStoppable: boolean }[];
 }
 
 export interface SlackState {
@@ -142,6 +154,9 @@ export interface SlackState {
   files: Map<string, StoredFile>;
   views: Map<string, StoredView>;
   assistantThreads: AssistantThread[];
+  sessions: AgentSession[];
+  /** What the manifest says of the app as an agent. An app that was installed before with `assistant_view` is not declared. */
+  agent: { isDeclared: boolean; events: Set<string>; hasAssistantThreads: boolean };
   /** The addresses in the app's messages that Slack has fetched by itself. */
   fetched: Set<string>;
   /** Where the double listens, without a path. */
@@ -177,6 +192,12 @@ export function createState(clock: SlackClock): SlackState {
     files: new Map(),
     views: new Map(),
     assistantThreads: [],
+    sessions: [],
+    agent: {
+      isDeclared: true,
+      events: new Set(["agent_session_stopped", "agent_session_title_changed"]),
+      hasAssistantThreads: true,
+    },
     fetched: new Set(),
     url: "",
     id,

@@ -75,7 +75,7 @@ describe("a native stream", () => {
     await reply.finish("Stopped.", []);
     expect(agents().map((each) => each.readable)).toEqual(["Stopped."]);
     const thread = message.conversationId.split(":")[3] ?? "";
-    await expect.poll(() => slack.assistant.thread(slack.general, thread)?.session).toBe("active");
+    await expect.poll(() => slack.sessions.of(slack.general, thread)?.status).toBe("active");
   });
 
   test("once previews are to be avoided, a post without them takes the stream's place, also in another process", async () => {
