@@ -279,7 +279,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   onlyOnce(
     "work and its place in line are visible at once and across a kill, a card from before it still counts once, and missed messages are answered once",
     async () => {
-      const statusIn = ({ channel, ts }: Said) => slack.assistant.thread(channel, ts)?.status ?? "";
+      const stateOf = ({ channel, ts }: Said) => slack.sessions.of(channel, ts)?.status;
       const waitingLine = (said: Said) =>
         agentsIn(said).find(({ readable }) => readable.includes("Waiting for Ann's request here to finish"));
       const [flag, command] = [
@@ -295,7 +295,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       await asking.acknowledged();
 
       const said = mention(`run ${command}`);
-      await slack.until(() => statusIn(said).startsWith("is "));
+      await slack.until(() => stateOf(said) === "processing");
       // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
       expect(agentsIn(said)).toEqual([]);
       const plan = () => agentsIn(said).find(({ blocks }) => blocks.some(({ type }) => type === "task_card"));
@@ -350,7 +350,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
         agentsIn(said).length === 2 &&
         agentsIn(said).at(-1)?.readable.includes("demo model") === true &&
         agentsIn(said).every((each) => isAnswer(each) && !/Waiting|Running|Thinking|Reading/.test(each.readable));
-      await slack.until(() => isOver() && statusIn(said) === "", 60_000);
+      await slack.until(() => isOver() && stateOf(said) === "active", 60_000);
       expect(agentsIn(said).map(({ readable }) => readable)).toEqual([
         expect.stringMatching(/finished/),
         expect.stringMatching(/demo model/),
