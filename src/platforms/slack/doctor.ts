@@ -8,6 +8,7 @@ import { clockText } from "./api/health.ts";
 import { createIdentity } from "./api/identity.ts";
 import { missingScopes, scopesAdvice } from "./api/manifest.ts";
 import { hasHistoryLimit } from "./history-limit.ts";
+import { moveAdvice, saysNoAgent } from "./outbound/agent-sessions.ts";
 import type { SlackPlatformOptions } from "./platform.ts";
 
 type Access = SlackPlatformOptions["access"];
@@ -36,7 +37,7 @@ async function checkBot(api: SlackApi, token: string): Promise<Finding[]> {
   try {
     const { name, team, teamId, scopes } = await createIdentity(api)(maxRetryMs);
     const owner = ok(`SLACK_BOT_TOKEN belongs to @${name} in ${team || teamId}`);
-    return [owner, ...(await checkScopes(scopes)), ...(await checkHistory(api))];
+    return [owner, ...(await checkScopes(scopes)), ...(await checkAgent(api)), ...(await checkHistory(api))];
   } catch (thrown) {
     return [error(`SLACK_BOT_TOKEN: ${messageOf(thrown)}`)];
   }
@@ -48,6 +49,18 @@ async function checkScopes(scopes: string[] | undefined): Promise<Finding[]> {
   if (missing === undefined) return [warning("can't read slack/manifest.yaml, so the scopes were not checked")];
   if (missing.length === 0) return [ok("the token has all scopes of slack/manifest.yaml")];
   return [error(`the bot token lacks ${missing.join(", ")}: ${scopesAdvice}`)];
+}
+
+/** Asks for the state of a channel that does not exist: apps that are no agents are refused for another reason. */
+async function checkAgent(api: SlackApi): Promise<Finding[]> {
+  const nowhere = { channel_id: "C00000000", thread_ts: "1.000001", status: "active" };
+  try {
+    await api.call("agents.sessions.setStatus", nowhere, z.unknown(), { maxRetryMs });
+  } catch (thrown) {
+    const advice = `${messageOf(thrown)} Slack does not treat this app as an agent, so threads show no stop button, and from February 2027 not even a text: ${moveAdvice}`;
+    return saysNoAgent(thrown) ? [warning(advice)] : [];
+  }
+  return [];
 }
 
 async function checkHistory(api: SlackApi): Promise<Finding[]> {

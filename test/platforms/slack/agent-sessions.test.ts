@@ -1,10 +1,11 @@
 /** What Slack's session list and the head of a thread show of a turn: from its beginning to each way in which it can end. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { sessionTitle } from "../../../src/platforms/slack/outbound/session-title.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Reply } from "../../../src/ports/platform.ts";
-import { createPosts, createQuestion } from "../../conformance/platform-world.ts";
+import { createPosts, createQuestion, targetOf } from "../../conformance/platform-world.ts";
 import { cardFor, replyTo } from "./agent.ts";
-import { agent, edits, mentioned, running, useReplies, world } from "./reply-world.ts";
+import { agent, agents, edits, mentioned, running, useReplies, world } from "./reply-world.ts";
 import type { WorldOptions } from "./world.ts";
 
 useReplies();
@@ -176,4 +177,159 @@ test.each(Object.entries(endings))("%s leaves the session in the state that is t
   await ending.play({ message, posts, reply: replyTo(world.platform, message, posts) });
   await expect.poll(() => states(message)).toEqual([working, ...ending.states]);
   expect(sessionOf(message)).toMatchObject({ title: "hello", initiator: world.slack.ann.id });
+});
+
+test("a plain answer, tools and a card cost no more requests than before sessions had states", async () => {
+  const message = await mentioned();
+  await expect.poll(() => states(message)).toEqual([working]);
+  const { slack } = world;
+  /** Without partial texts, which depend on the time that they take. */
+  const counted = (from: number) =>
+    slack.calls
+      .slice(from)
+      .map(({ method }) => method)
+      .filter((method) => /Stream|setStatus|rename|post|update/.test(method))
+      .filter((method) => method !== "chat.appendStream");
+  expect(counted(0)).toEqual(["agents.sessions.setStatus"]);
+  const turn = (turnId: string) => world.platform.reply({ ...targetOf(message), turnId }, createPosts());
+
+  let from = slack.calls.length;
+  await done({ message, reply: turn("plain"), posts: createPosts() });
+  expect(counted(from)).toEqual(["chat.startStream", "chat.stopStream"]);
+
+  from = slack.calls.length;
+  const tools = turn("tools");
+  for (const headline of ["Thinking", "Thinking more"]) await tools.progress(running(headline));
+  await tools.progress({ ...running("Reading notes.md"), tasks });
+  await tools.finish("Here it is.", []);
+  expect(counted(from)).toEqual(["agents.sessions.setStatus", "chat.startStream", "chat.stopStream", "chat.update"]);
+
+  from = slack.calls.length;
+  const approval = turn("card");
+  const card = await asked({ message, reply: approval, posts: createPosts() });
+  await approval.settle(card);
+  await done({ message, reply: approval, posts: createPosts() });
+  expect(counted(from)).toEqual([
+    ...["agents.sessions.setStatus", "chat.startStream", "chat.stopStream", "chat.postMessage", "chat.update"],
+    ...["agents.sessions.setStatus", "chat.startStream", "chat.stopStream"],
+  ]);
+});
+
+test("processing is renewed before Slack's hour is over, and only then", async () => {
+  const message = await mentioned();
+  await expect.poll(() => states(message)).toEqual([working]);
+  const { slack } = world;
+  const { now } = Date;
+  let aheadMs = 0;
+  const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + aheadMs);
+  const reply = replyTo(world.platform, message);
+  for (let minutes = 0; minutes <= 180; minutes += 5) {
+    await reply.progress(running("Thinking"));
+    await expect
+      .poll(() => slack.callsOf("agents.sessions.setStatus").filter(({ answer }) => answer !== undefined).length)
+      .toBe(1 + Math.floor(minutes / 45));
+    aheadMs += 5 * 60_000;
+    slack.clock.advance(0);
+  }
+  clock.mockRestore();
+  expect(states(message)).toEqual([working]);
+});
+
+test.each(["internal_error", "ratelimited", "not_in_channel", "missing_scope", "never_heard_of_it"])(
+  "an answer is there although Slack refuses the state of its thread with %s",
+  async (error) => {
+    const message = await mentioned();
+    world.slack.fail("agents.sessions.setStatus", { type: "error", error });
+    const started = Date.now();
+    await replyTo(world.platform, message).finish("Here it is.", []);
+    expect(agents().map(({ readable }) => readable)).toEqual(["Here it is."]);
+    expect(Date.now() - started).toBeLessThan(30_000);
+  },
+);
+
+test.each([
+  ["compare: #layoffs (C012AB3CD) with #C99ZZ8YYX", "compare – #… with #…"],
+  [
+    "is the page (https://x.dev/?token=abc) or https://y.dev/z better, @Ben (U012AB3CD)?",
+    "is the page or … better, @Ben?",
+  ],
+  ["at 09:30\n\nplease", "at 09.30 please"],
+  ["x".repeat(300), `${"x".repeat(59)}…`],
+])("the title of %j names neither channels, which may be private, nor addresses", (text, title) => {
+  expect(sessionTitle({ text })).toBe(title);
+});
+
+test("a person's title of a session stays", async () => {
+  const message = await mentioned();
+  const { slack } = world;
+  await expect.poll(() => sessionOf(message)?.title).toBe("hello");
+  const thread = threadOf(message);
+  for (const each of slack.sessions.rename(slack.ben, slack.general, thread, "Ben's")) await each.acknowledged();
+  await replyTo(world.platform, message).finish("Yes.", []);
+  await slack.people.say({ as: slack.ann, in: slack.general, thread, text: "and more" }).acknowledged();
+  await expect.poll(() => states(message)).toEqual([working, "active", working]);
+  expect(sessionOf(message)).toMatchObject({ title: "Ben's", titledBy: slack.ben.id });
+});
+
+test.each([
+  ["is named by the question", false, "hello"],
+  ["keeps the title of a person who was quicker", true, "Ben's"],
+])("a session that a stream made %s", async (_, isRenamed, title) => {
+  const message = await mentioned({
+    prepare: ({ slack }) => slack.failNext("agents.sessions.setStatus", { type: "rate-limit", retryAfterSeconds: 1 }),
+  });
+  const { slack } = world;
+  const reply = replyTo(world.platform, message);
+  await reply.write("Here");
+  expect(sessionOf(message)?.title).toBeUndefined();
+  const card = cardFor(message, 1);
+  await reply.ask(card);
+  if (isRenamed)
+    for (const each of slack.sessions.rename(slack.ben, slack.general, threadOf(message), "Ben's"))
+      await each.acknowledged();
+  const { now } = Date;
+  const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 31_000);
+  await reply.settle(card);
+  await reply.progress(running("Running it"));
+  await expect.poll(() => states(message)).toEqual([working, "suspended", working]);
+  await expect.poll(() => sessionOf(message)?.title).toBe(title);
+  clock.mockRestore();
+});
+
+test("an app that is no agent gets a text, which goes at the end, and the log says so once", async () => {
+  const message = await mentioned({
+    prepare: ({ slack }) => void Object.assign(slack.state.agent, { isDeclared: false }),
+  });
+  const { slack } = world;
+  const text = () => slack.assistant.thread(slack.general, threadOf(message))?.status;
+  await expect.poll(text).toBe("is working on it");
+  await replyTo(world.platform, message).finish("Yes.", []);
+  await expect.poll(text).toBe("");
+  expect(world.logged.filter((line) => line.includes("does not treat this app as an agent"))).toHaveLength(1);
+  const tried = slack.callsOf("agents.sessions.setStatus").length;
+  await slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora again" }).acknowledged();
+  await expect.poll(() => slack.callsOf("assistant.threads.setStatus").length).toBe(3);
+  expect(slack.callsOf("agents.sessions.setStatus")).toHaveLength(tried);
+});
+
+test("once Slack has ended the texts of older apps, their answers show the progress as a line", async () => {
+  const message = await mentioned({
+    prepare: ({ slack }) => void Object.assign(slack.state.agent, { isDeclared: false, hasAssistantThreads: false }),
+  });
+  const { slack } = world;
+  await slack.until(() => slack.callsOf("assistant.threads.setStatus").some(({ answer }) => answer !== undefined));
+  const reply = replyTo(world.platform, message);
+  const shown = async () => {
+    await reply.progress(running("Thinking hard"));
+    return agents().map(({ readable }) => readable);
+  };
+  await expect.poll(shown).toEqual([expect.stringContaining("Thinking hard")]);
+  await reply.finish("Yes.", []);
+  expect(agents().map(({ readable }) => readable)).toEqual(["Yes."]);
+});
+
+test("an app without the stop event learns from the log what is missing", async () => {
+  const message = await mentioned({ prepare: ({ slack }) => slack.state.agent.events.clear() });
+  await expect.poll(() => states(message)).toEqual(["processing"]);
+  await expect.poll(() => world.logged.some((line) => line.includes("agent_session_stopped"))).toBe(true);
 });

@@ -87,14 +87,16 @@ const maxPauseMs = 30_000;
 /** Of a state that ends the work, if Slack refuses it for another reason than its load. */
 const maxTries = 3;
 const noStopButton = "missing_agent_session_stopped_event_subscription";
-const moveAdvice = "paste slack/manifest.yaml under App Manifest, and see docs/slack.md#move-an-older-app";
+/** Known from reports; Slack's pages name none. */
+const noAgentErrors = ["feature_disabled", "feature_not_enabled", "unknown_method", "method_deprecated"];
+export const moveAdvice = "paste slack/manifest.yaml under App Manifest, and see docs/slack.md#move-an-older-app";
 const answerSchema = z.object({
   title: z.string().optional(),
   response_metadata: z.object({ warnings: z.array(z.string()).optional() }).optional(),
 });
 
 export function createAgentSessions(options: AgentSessionsOptions): AgentSessions {
-  const { api, rateLimiter, log, signal, now = Date.now } = options;
+  const { api, rateLimiter, log, signal, now = () => Date.now() } = options;
   const sessions = createLruMap<Session>(maxThreads);
   /** Slack has accepted a state in this process, so later refusals say nothing about the app. */
   let isAgent = false;
@@ -158,7 +160,6 @@ export function createAgentSessions(options: AgentSessionsOptions): AgentSession
 
   async function setStatus(session: Session, status: SessionState): Promise<void> {
     const { place, start } = session;
-    session.start = undefined;
     const ask = (more: SessionStart = {}) =>
       api.call("agents.sessions.setStatus", { ...place, status, ...more }, answerSchema, { maxRetryMs: 0 });
     const answer = await ask(start).catch(async (thrown: unknown) => {
@@ -167,13 +168,14 @@ export function createAgentSessions(options: AgentSessionsOptions): AgentSession
       return await ask();
     });
     isAgent = true;
+    session.start = undefined;
     if (answer.response_metadata?.warnings?.includes(noStopButton) === true)
       tellOnce("warn", "Slack shows no stop button: the app does not subscribe to agent_session_stopped", {
         do: moveAdvice,
       });
-    const title = start?.title;
+    const title = session.hasTitle ? undefined : start?.title;
     // Something else made the session, as a stream does, and nobody has named it.
-    if (title !== undefined && answer.title === "" && !session.hasTitle) await rename(session, title);
+    if (title !== undefined && answer.title === "") await rename(session, title);
     if (title !== undefined) session.hasTitle = true;
   }
 
@@ -269,10 +271,13 @@ export function createAgentSessions(options: AgentSessionsOptions): AgentSession
       },
       async stopping(state = session.wanted ?? "active", call) {
         session.wanted = state;
-        const fields = isAgent ? { session_status: state } : {};
-        // Without the field, Slack sets `active`.
-        const value = () => (isAgent || state === "active" ? state : undefined);
-        return await write(session, state, () => call(fields), value).finally(() => void goOn());
+        const stop = () => (isOld() ? call({}) : call({ session_status: state }).catch(withoutState));
+        // Apps that are no agents may be refused the field, and the text of the call matters more.
+        const withoutState = async (thrown: unknown) => {
+          if (isAgent || !isUndone(thrown)) throw thrown;
+          return await call({});
+        };
+        return await write(session, state, stop, () => (isOld() ? undefined : state)).finally(() => void goOn());
       },
       renamed() {
         session.hasTitle = true;
@@ -287,6 +292,10 @@ function isAboutThread(thrown: unknown): boolean {
     isPlaceProblem(thrown) ||
     isSlackError(thrown, "invalid_thread_ts", "method_not_supported_for_channel_type", "message_not_found")
   );
+}
+
+export function saysNoAgent(thrown: unknown): boolean {
+  return isSlackError(thrown, ...noAgentErrors);
 }
 
 /** Slack has certainly not executed the call. */
