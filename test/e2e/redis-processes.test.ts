@@ -247,6 +247,8 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
     await slack.until(() => ![...agents(), ...privately()].some(offering("Approve")), patienceMs);
     expect(world.effects(id)).toBe(1);
     expect(agents().flatMap(({ pings }) => pings)).toEqual([slack.ben.id]);
+    const states = () => slack.sessions.states(slack.general, said.ts).join(" ");
+    await expect.poll(states, { timeout: patienceMs }).toBe("processing* suspended processing* active");
 
     const again = newId();
     world.model.refuse(again);

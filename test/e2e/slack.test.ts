@@ -112,6 +112,9 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     return await readdir(join(home.workspace, "files", `channel:${channel.id}`)).catch(() => []);
   }
 
+  const sessionOf = ({ channel, ts }: Said) =>
+    expect.poll(() => slack.sessions.states(channel, ts).join(" "), { timeout: 60_000 });
+
   /** What does not depend on how events arrive. */
   const onlyOnce = test.runIf(transport === "socket");
   const wholeOnly = test.runIf(transport === "socket" && isWhole);
@@ -126,6 +129,8 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     const direct = await slack.until(() => slack.see({ in: dm }).find((message) => message.isAgents));
     expect(direct?.threadTs).toBeUndefined();
     await said.acknowledged();
+    await sessionOf(said).toBe("processing* active");
+    expect(slack.sessions.of(slack.general, said.ts)).toMatchObject({ title: "help", initiator: slack.ann.id });
   });
 
   test("a command runs after Approve, the card shows the outcome, and the result appears below it", async () => {
@@ -140,6 +145,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(settled.readable).toContain("Ann approved");
     await reportIn(said, "made.txt");
     expect(await filesHere()).toContain("made.txt");
+    await sessionOf(said).toBe("processing* suspended processing* active");
   });
 
   onlyOnce(
@@ -167,6 +173,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await press(card, "Deny");
     await answerIn(said, "enied");
     expect(await filesHere()).not.toContain("denied.txt");
+    await sessionOf(said).toBe("processing* suspended processing* active");
   });
 
   test("/remora works, stop stops, and Allow covers the same rule in the thread", async () => {
@@ -207,6 +214,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     slack.people.say({ as: slack.ann, in: clean, thread: waiting, text: "stop" });
     await slack.until(() => agentsIn(waiting).find((message) => message.ts === open.ts)?.buttons.length === 0, 60_000);
     expect(await filesHere(clean)).not.toContain("three.txt");
+    await sessionOf(waiting).toMatch(/^processing\* suspended .*active$/);
   });
 
   async function feedbackLines(channel = slack.general): Promise<string[]> {
@@ -321,6 +329,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       await start();
       await press(card, "Approve");
       await answerIn(asking, "is done");
+      await sessionOf(asking).toBe("processing* suspended processing* active");
       await reportIn(asking, "once.txt");
       const file = join(home.workspace, "files", `channel:${slack.general.id}`, "once.txt");
       expect(await readFile(file, "utf8")).toBe("ran\n");

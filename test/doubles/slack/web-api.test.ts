@@ -539,6 +539,22 @@ describe("the session of an agent", () => {
     expect(await call("agents.sessions.setStatus", at)).toMatchObject({ error: "feature_disabled" });
   });
 
+  test("follows a stream: it works while the stream runs, and is then what the stop says", async () => {
+    const { channel_id: channel, thread_ts } = place();
+    const recipient = { recipient_user_id: slack.ann.id, recipient_team_id: slack.state.team.id };
+    const at = { channel, thread_ts, ...recipient, markdown_text: "Hi" };
+    for (const session_status of [undefined, "suspended"]) {
+      const { ts } = await call("chat.startStream", at);
+      const long = [{ type: "task_update", id: "1", title: "x", status: "pending", details: "x".repeat(257) }];
+      expect(await call("chat.appendStream", { channel, ts, chunks: long })).toMatchObject({ error: "invalid_chunks" });
+      await call("chat.stopStream", { channel, ts, ...(session_status === undefined ? {} : { session_status }) });
+    }
+    expect(await call("chat.startStream", { ...at, thread_ts: undefined })).toMatchObject({ ok: false });
+    expect(slack.sessions.states(slack.general, thread_ts)).toEqual([
+      ...["processing*", "active", "processing*", "suspended"],
+    ]);
+  });
+
   test("metadata whose type has a dot is left away with a warning", async () => {
     const metadata = { event_type: "a.b", event_payload: {} };
     const posted = await post({ channel: slack.general.id, metadata });

@@ -4,7 +4,8 @@
  * Streams set states, too. In each thread, the newest state wins: a call that may have overtaken another one is repeated.
  *
  * Sessions are optional: a failure is logged once and never costs an answer. Apps that were installed before, with
- * `assistant_view`, get a text in the thread instead, as long as Slack accepts it (until February 2027).
+ * `assistant_view`, get a text in the thread instead, as long as Slack accepts it (until February 2027). The file is over 250
+ * lines because everything here shares what a session is known to show.
  */
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";

@@ -113,7 +113,11 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return sender.textKey(sender.keys().filter((key) => /^(?:card|question):/.test(key)).length);
   }
 
-  /** Slack fetches the addresses of a stream, and perhaps those of its edits, so a post without previews takes its place. */
+  /**
+   * Slack fetches the addresses of a stream, and tasks may repeat some, so after words of others there is none: progress is a line in
+   * a post without previews, and the session shows that the turn works. That post also takes the place of a stream, whose edits may
+   * be fetched, too.
+   */
   async function openSegment({ sender, destination: at }: Begun): Promise<LiveMessage> {
     const open = segment ?? createSegment(sender, at);
     if (hasPreviews || !sender.isStream(segmentKey(sender))) return open;
