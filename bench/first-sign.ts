@@ -1,7 +1,7 @@
 /**
  * How soon people see that their mention was taken, while the model is silent, with the real process on the doubles:
  *
- *   slackMs, discordMs   from the mention to the status of the thread, or to typing: median, and 95th percentile
+ *   slackMs, discordMs   from the mention to the session of the thread, or to typing: median, and 95th percentile
  *   ratio                of the medians to the request that reaches the model, which is what the turn itself needs
  *
  * Prints one JSON line. `node bench/first-sign.ts [mentions]`; default 40.
@@ -42,7 +42,7 @@ interface Sample {
 async function onSlack(index: number): Promise<Sample> {
   const began = performance.now();
   const { ts } = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora hello ${index}` });
-  await slack.until(() => (slack.assistant.thread(slack.general, ts)?.status ?? "") !== "", maxWaitMs);
+  await slack.until(() => slack.sessions.of(slack.general, ts)?.status === "processing", maxWaitMs);
   const signMs = performance.now() - began;
   await slack.until(
     () => slack.state.messages.some(({ threadTs, text }) => threadTs === ts && text.includes("word0")),

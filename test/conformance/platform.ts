@@ -131,9 +131,8 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
           headline: "Running a tool",
           current: "Running a tool",
           since: Date.now() - 60_000,
-          tasks: [],
+          tasks: [{ id: "c1", title: "Running a tool", state: "running" }],
         });
-        // Slack's status follows the agent's name: "Remora is running a tool".
         await vi.waitFor(async () => expect((await agentsMessages())[0]?.text).toMatch(/running a tool/i), {
           timeout: 5000,
         });
@@ -341,7 +340,6 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         const message = await mentioned();
         const posts = createPosts();
         await replyTo(message, posts).write("Half an ans");
-        // A status that was under way at the crash would stay, until the service ends it.
         await expect.poll(agentsMessages).toHaveLength(1);
         await world.restart();
         await world.platform.connect(heard.handlers, new AbortController().signal);

@@ -38,7 +38,7 @@ async function createDriver(): Promise<AudienceDriver> {
     agentsInDirect: (who) => agentsIn(direct(who), people[who]),
     besideLine: () =>
       slack
-        .sessions(ann)
+        .timeline(ann)
         .filter(({ isAgents, root }) => isAgents && !root.startsWith("You asked in"))
         .map(({ root }) => root),
     openCard: () => cardIn()?.readable ?? "",

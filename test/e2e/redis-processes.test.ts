@@ -235,7 +235,7 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
     const privately = () => slack.see({ in: slack.workspace.direct(cara) }).filter(({ isAgents }) => isAgents);
     const offering = (button: string) => (message: SeenMessage) =>
       message.buttons.some(({ label }) => label === button);
-    await slack.until(() => (slack.assistant.thread(slack.general, said.ts)?.status ?? "") !== "", patienceMs);
+    await slack.until(() => slack.sessions.of(slack.general, said.ts)?.status === "processing", patienceMs);
     expect(agents()).toEqual([]);
     world.model.open();
     const card = await slack.until(() => agents().find(offering("Approve")), patienceMs);
@@ -247,6 +247,8 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
     await slack.until(() => ![...agents(), ...privately()].some(offering("Approve")), patienceMs);
     expect(world.effects(id)).toBe(1);
     expect(agents().flatMap(({ pings }) => pings)).toEqual([slack.ben.id]);
+    const states = () => slack.sessions.states(slack.general, said.ts).join(" ");
+    await expect.poll(states, { timeout: patienceMs }).toBe("processing* suspended processing* active");
 
     const again = newId();
     world.model.refuse(again);

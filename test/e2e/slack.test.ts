@@ -112,6 +112,9 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     return await readdir(join(home.workspace, "files", `channel:${channel.id}`)).catch(() => []);
   }
 
+  const sessionOf = ({ channel, ts }: Said) =>
+    expect.poll(() => slack.sessions.states(channel, ts).join(" "), { timeout: 60_000 });
+
   /** What does not depend on how events arrive. */
   const onlyOnce = test.runIf(transport === "socket");
   const wholeOnly = test.runIf(transport === "socket" && isWhole);
@@ -123,8 +126,10 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(agentsIn(said)).toHaveLength(1);
     const direct = slack.people.say({ as: slack.ben, in: slack.workspace.direct(slack.ben), text: "help" });
     await answerIn(direct, "demo model, no AI");
-    expect(slack.sessions(slack.ben)).toMatchObject([{ ts: direct.ts, root: "help", answers: [expect.any(String)] }]);
+    expect(slack.timeline(slack.ben)).toMatchObject([{ ts: direct.ts, root: "help", answers: [expect.any(String)] }]);
     await said.acknowledged();
+    await sessionOf(said).toBe("processing* active");
+    expect(slack.sessions.of(slack.general, said.ts)).toMatchObject({ title: "help", initiator: slack.ann.id });
   });
 
   onlyOnce(
@@ -133,7 +138,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       const dm = slack.workspace.direct(slack.ben);
       const write = (text: string, thread?: Said) =>
         slack.people.say({ as: slack.ben, in: dm, text, ...(thread === undefined ? {} : { thread }) });
-      const rowOf = ({ ts }: Said) => slack.sessions(slack.ben).find((row) => row.ts === ts);
+      const rowOf = ({ ts }: Said) => slack.timeline(slack.ben).find((row) => row.ts === ts);
       const answered = (said: Said, words: string, count: number) =>
         slack.until(() => rowOf(said)?.answers.filter((text) => text.includes(words)).length === count, 60_000);
       const command = async (text: string, words: string) => {
@@ -194,7 +199,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
         slack.see({ in: dm }).find((each) => topLevel("in-the-long-dm")(each) && isAnswer(each) && each.ts > card.ts),
       );
       const reply = slack.people.say({ as: slack.ben, in: dm, thread: answer.ts, text: "run echo below-it" });
-      await slack.until(() => slack.sessions(slack.ben).find(({ ts }) => ts === answer.ts)?.answers.length === 1);
+      await slack.until(() => slack.timeline(slack.ben).find(({ ts }) => ts === answer.ts)?.answers.length === 1);
       await reply.acknowledged();
     },
   );
@@ -211,6 +216,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(settled.readable).toContain("Ann approved");
     await reportIn(said, "made.txt");
     expect(await filesHere()).toContain("made.txt");
+    await sessionOf(said).toBe("processing* suspended processing* active");
   });
 
   onlyOnce(
@@ -238,6 +244,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await press(card, "Deny");
     await answerIn(said, "enied");
     expect(await filesHere()).not.toContain("denied.txt");
+    await sessionOf(said).toBe("processing* suspended processing* active");
   });
 
   test("/remora works, stop stops, and Allow covers the same rule in the thread", async () => {
@@ -278,6 +285,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     slack.people.say({ as: slack.ann, in: clean, thread: waiting, text: "stop" });
     await slack.until(() => agentsIn(waiting).find((message) => message.ts === open.ts)?.buttons.length === 0, 60_000);
     expect(await filesHere(clean)).not.toContain("three.txt");
+    await sessionOf(waiting).toMatch(/^processing\* suspended .*active$/);
   });
 
   async function feedbackLines(channel = slack.general): Promise<string[]> {
@@ -350,7 +358,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   onlyOnce(
     "work and its place in line are visible at once and across a kill, a card from before it still counts once, and missed messages are answered once",
     async () => {
-      const statusIn = ({ channel, ts }: Said) => slack.assistant.thread(channel, ts)?.status ?? "";
+      const stateOf = ({ channel, ts }: Said) => slack.sessions.of(channel, ts)?.status;
       const waitingLine = (said: Said) =>
         agentsIn(said).find(({ readable }) => readable.includes("Waiting for Ann's request here to finish"));
       const [flag, command] = [
@@ -366,7 +374,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       await asking.acknowledged();
 
       const said = mention(`run ${command}`);
-      await slack.until(() => statusIn(said).startsWith("is "));
+      await slack.until(() => stateOf(said) === "processing");
       // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
       expect(agentsIn(said)).toEqual([]);
       const plan = () => agentsIn(said).find(({ blocks }) => blocks.some(({ type }) => type === "task_card"));
@@ -392,6 +400,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       await start();
       await press(card, "Approve");
       await answerIn(asking, "is done");
+      await sessionOf(asking).toBe("processing* suspended processing* active");
       await reportIn(asking, "once.txt");
       const file = join(home.workspace, "files", `channel:${slack.general.id}`, "once.txt");
       expect(await readFile(file, "utf8")).toBe("ran\n");
@@ -421,7 +430,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
         agentsIn(said).length === 2 &&
         agentsIn(said).at(-1)?.readable.includes("demo model") === true &&
         agentsIn(said).every((each) => isAnswer(each) && !/Waiting|Running|Thinking|Reading/.test(each.readable));
-      await slack.until(() => isOver() && statusIn(said) === "", 60_000);
+      await slack.until(() => isOver() && stateOf(said) === "active", 60_000);
       expect(agentsIn(said).map(({ readable }) => readable)).toEqual([
         expect.stringMatching(/finished/),
         expect.stringMatching(/demo model/),

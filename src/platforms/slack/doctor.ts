@@ -8,6 +8,7 @@ import { clockText } from "./api/health.ts";
 import { createIdentity } from "./api/identity.ts";
 import { missingScopes, scopesAdvice } from "./api/manifest.ts";
 import { hasHistoryLimit } from "./history-limit.ts";
+import { moveAdvice, saysNoAgent } from "./outbound/agent-sessions.ts";
 import type { SlackPlatformOptions } from "./platform.ts";
 
 type Access = SlackPlatformOptions["access"];
@@ -37,7 +38,10 @@ async function checkBot(api: SlackApi, token: string, guests: boolean): Promise<
   try {
     const { name, team, teamId, scopes } = await createIdentity(api)(maxRetryMs);
     const owner = ok(`SLACK_BOT_TOKEN belongs to @${name} in ${team || teamId}`);
-    return [owner, ...(await checkScopes(scopes)), ...checkGuests(guests, scopes), ...(await checkHistory(api))];
+    return [
+      ...[owner, ...(await checkScopes(scopes)), ...checkGuests(guests, scopes)],
+      ...[...(await checkAgent(api)), ...(await checkHistory(api))],
+    ];
   } catch (thrown) {
     return [error(`SLACK_BOT_TOKEN: ${messageOf(thrown)}`)];
   }
@@ -67,6 +71,18 @@ function checkGuests(guests: boolean, scopes: string[] | undefined): Finding[] {
       "slack.access.guests is true, but Slack does not let guests open the direct messages of an app with the agent feature. It does not document whether their mentions in channels arrive: ask a guest to try (docs/slack.md)",
     ),
   ];
+}
+
+/** Asks for the state of a channel that does not exist: apps that are no agents are refused for another reason. */
+async function checkAgent(api: SlackApi): Promise<Finding[]> {
+  const nowhere = { channel_id: "C00000000", thread_ts: "1.000001", status: "active" };
+  try {
+    await api.call("agents.sessions.setStatus", nowhere, z.unknown(), { maxRetryMs });
+  } catch (thrown) {
+    const advice = `${messageOf(thrown)} Slack does not treat this app as an agent, so threads show no stop button, and from February 2027 not even a text: ${moveAdvice}`;
+    return saysNoAgent(thrown) ? [warning(advice)] : [];
+  }
+  return [];
 }
 
 async function checkHistory(api: SlackApi): Promise<Finding[]> {

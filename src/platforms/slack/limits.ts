@@ -40,8 +40,8 @@ export const callsPerMinute = {
   start: 20,
   history: 50,
   replies: 50,
-  /** https://docs.slack.dev/reference/methods/assistant.threads.setStatus */
-  status: 600,
+  /** https://docs.slack.dev/reference/methods/agents.sessions.setStatus */
+  session: 50,
 } as const;
 
 const minuteMs = 60_000;
@@ -53,10 +53,12 @@ export const sharedRates: Readonly<Record<string, Rate>> = {
   "chat.appendStream": { everyMs: minuteMs / callsPerMinute.append, burst: callsPerMinute.append / 2 },
   "chat.update": { everyMs: minuteMs / callsPerMinute.edit, burst: callsPerMinute.edit / 2 },
   "chat.startStream": { everyMs: minuteMs / callsPerMinute.start, burst: callsPerMinute.start / 2 },
-  "assistant.threads.setStatus": { everyMs: minuteMs / callsPerMinute.status, burst: callsPerMinute.status / 2 },
+  "agents.sessions.setStatus": { everyMs: minuteMs / callsPerMinute.session, burst: callsPerMinute.session / 2 },
 };
 
-/** https://docs.slack.dev/reference/methods/assistant.threads.setStatus */
+/** Of the state `processing`: https://docs.slack.dev/ai/agent-sessions */
+export const processingLifetimeMs = 3_600_000;
+/** Of the text of an older app: https://docs.slack.dev/reference/methods/assistant.threads.setStatus */
 export const statusLifetimeMs = 2 * 60_000;
 
 /** Documented in characters per call; lifetime measured: https://docs.slack.dev/reference/methods/chat.startStream */

@@ -46,6 +46,7 @@ import { createThreads } from "./inbound/threads.ts";
 import { createCommands } from "./interactions/commands.ts";
 import type { Handling } from "./interactions/handling.ts";
 import { createInteractions } from "./interactions/interactions.ts";
+import { createAgentSessions } from "./outbound/agent-sessions.ts";
 import { createAssistantPane } from "./outbound/assistant-pane.ts";
 import { createChatAccess } from "./outbound/chat-access.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
@@ -57,7 +58,6 @@ import { createStreaming } from "./outbound/native-stream-policy.ts";
 import { createReach } from "./outbound/reach.ts";
 import { createReceipts } from "./outbound/receipts.ts";
 import { createSlackReply } from "./outbound/reply.ts";
-import { createThreadStatuses } from "./outbound/thread-status.ts";
 
 export interface SlackPlatformOptions {
   access: {
@@ -124,9 +124,9 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const footers = createFooters(log);
   const chatAccess = createChatAccess(api, people);
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log });
-  const statuses = createThreadStatuses({ api, rateLimiter, log });
+  const sessions = createAgentSessions({ api, rateLimiter, log, signal: ended.signal });
   const { ackReaction, directMessages, withLock } = options;
-  const receipts = createReceipts({ api, statuses, store, ackReaction, withLock, log, signal: ended.signal });
+  const receipts = createReceipts({ api, sessions, store, ackReaction, withLock, log, signal: ended.signal });
   const requests = createSignedRequests({ ledger: options.ledger, isShared: withLock !== undefined });
   const http: HttpReceiver | undefined =
     transport.type === "http"
@@ -145,16 +145,19 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   function listen(handlers: PlatformHandlers) {
     const ephemeral = createEphemeralReplies(api);
     const shared: Handling = { handlers, api, identity, people, ephemeral, log };
-    const pane = createAssistantPane(shared);
+    const pane = createAssistantPane({ ...shared, sessions });
     const onTaken = (message: InboundMessage) => {
       pane.said(message);
-      receipts.give(message);
+      const given = receipts.give(message);
+      // Another process may have answered before Slack had this.
+      if (withLock !== undefined) void given.then(() => pane.endIfIdle(message.conversationId));
     };
     const inbound = createInbound({
       ...{ ...shared, threads, recent, cursors, authors, directMessages, onTaken },
       ephemeral: options.ephemeral,
       ...{ describeFiles: files.describe, isGroupDm: createGroupDms(api), isAllowedBot: options.isAllowedBot },
       onRefused: (channel) => catchUp.fetchSoon(channel),
+      onWithdrawn: (id) => void pane.withdrawn(id),
       sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
     });
     const catchUp = createCatchUp({
@@ -288,7 +291,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ target, posts, rateLimiter, streaming, statuses, receipts, footers, formContents, log },
+        ...{ target, posts, rateLimiter, streaming, sessions, receipts, footers, formContents, log },
         api: apiForReply(api, posts),
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,

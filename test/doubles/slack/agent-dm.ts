@@ -7,7 +7,7 @@ import { repliesOf } from "./shapes.ts";
 import type { Channel, Person, SlackState, StoredMessage } from "./state.ts";
 import { unescapeText } from "./wire.ts";
 
-export interface Session {
+export interface TimelineRow {
   /** Of the thread's first message. */
   ts: string;
   /** As the app has set it; otherwise the first words. */
@@ -26,9 +26,9 @@ export interface Session {
 const maxTitleLength = 60;
 
 /** As the person sees them, the newest activity first. An older app has none: its DM is one flat list. */
-export function sessionsOf(state: SlackState, person: Person): Session[] {
+export function timelineOf(state: SlackState, person: Person): TimelineRow[] {
   const direct = [...state.channels.values()].find(({ type, members }) => type === "im" && members.has(person.id));
-  if (direct === undefined || !state.app.isAgent) return [];
+  if (direct === undefined || !state.agent.isDeclared) return [];
   const isAgents = (message: StoredMessage) => message.user === state.app.botUserId;
   const texts = (messages: StoredMessage[]) => messages.map(({ text }) => unescapeText(text));
   const isRow = ({ channel, threadTs, onlyFor }: StoredMessage) =>
@@ -38,12 +38,12 @@ export function sessionsOf(state: SlackState, person: Person): Session[] {
     .map((root) => ({ root, below: repliesOf(state, direct.id, root.ts) }))
     .sort((one, other) => lastOf(other) - lastOf(one))
     .map(({ root, below }) => {
-      const known = state.assistantThreads.find((one) => one.channel === direct.id && one.threadTs === root.ts);
+      const known = state.sessions.find((one) => one.channel === direct.id && one.threadTs === root.ts);
       const [words = ""] = texts([root]);
       return {
         ts: root.ts,
         title: known?.title ?? words.slice(0, maxTitleLength),
-        state: known?.session,
+        state: known?.status,
         root: words,
         isAgents: isAgents(root),
         replies: texts(below.filter((message) => !isAgents(message))),
@@ -54,7 +54,7 @@ export function sessionsOf(state: SlackState, person: Person): Session[] {
 
 /** Slack doesn't let guests open the app, so they can't write either. Mentions in channels are something else. */
 export function checkMayOpen(state: SlackState, person: Person, channel: Channel): void {
-  const isAgentsDm = channel.type === "im" && channel.members.has(state.app.botUserId) && state.app.isAgent;
+  const isAgentsDm = channel.type === "im" && channel.members.has(state.app.botUserId) && state.agent.isDeclared;
   const isGuest = person.isGuest || person.isSingleChannelGuest;
   if (isAgentsDm && isGuest) throw new Error(`slack double: ${person.displayName} is a guest, who can't open an agent`);
 }

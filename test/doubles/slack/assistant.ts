@@ -7,12 +7,12 @@ import type { Method } from "./api-call.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Events } from "./events.ts";
 import { channelFor } from "./posting.ts";
+import type { Sessions } from "./sessions.ts";
 import { most } from "./sizes.ts";
 import type { AssistantThread, Channel, Person, SlackState } from "./state.ts";
 import { type Arguments, isObject, type JsonObject, SlackRefusal } from "./wire.ts";
 
 const statusMs = 2 * 60_000;
-const sessionStates = ["active", "processing", "suspended", "closed"];
 
 export interface Pane {
   channel: Channel;
@@ -30,7 +30,12 @@ export interface Assistant {
   thread(channel: Channel, threadTs: string): AssistantThread | undefined;
 }
 
-export function createAssistant(state: SlackState, events: Events, direct: (person: Person) => Channel): Assistant {
+export function createAssistant(
+  state: SlackState,
+  events: Events,
+  direct: (person: Person) => Channel,
+  sessions: Pick<Sessions, "set">,
+): Assistant {
   const timers = new WeakMap<AssistantThread, () => void>();
   const find = (channelId: string, threadTs: string) =>
     state.assistantThreads.find((one) => one.channel === channelId && one.threadTs === threadTs);
@@ -62,6 +67,10 @@ export function createAssistant(state: SlackState, events: Events, direct: (pers
     return made;
   }
 
+  function checkHasThreads(): void {
+    if (!state.agent.hasAssistantThreads) throw new SlackRefusal("method_deprecated");
+  }
+
   function directOf(args: Arguments): AssistantThread {
     const channel = channelFor(state, args.required("channel_id"));
     const known = find(channel.id, "");
@@ -74,14 +83,8 @@ export function createAssistant(state: SlackState, events: Events, direct: (pers
 
   return {
     methods: {
-      "agents.sessions.setStatus"({ args }) {
-        const thread = called(args, false);
-        const status = args.required("status");
-        if (!sessionStates.includes(status)) throw new SlackRefusal("invalid_arguments");
-        thread.session = status;
-        return { agent_status: status };
-      },
       "assistant.threads.setStatus"({ args }) {
+        checkHasThreads();
         const thread = called(args, false);
         const status = args.text("status");
         if (status === undefined) throw new SlackRefusal("invalid_arguments");
@@ -98,9 +101,13 @@ export function createAssistant(state: SlackState, events: Events, direct: (pers
             state.changed();
           }),
         );
+        // The bridge: people see a text in place of the stop button.
+        const bridged = status === "" ? "active" : "processing";
+        sessions.set(thread.channel, thread.threadTs, bridged, "assistant.threads.setStatus");
         return {};
       },
       "assistant.threads.setTitle"({ args }) {
+        checkHasThreads();
         called(args, true).title = args.required("title");
         return {};
       },

@@ -1,6 +1,14 @@
 /** chat.postMessage, postEphemeral, update, delete, getPermalink. */
 import type { Call, Method } from "./api-call.ts";
-import { channelFor, checkHasContent, checkMayPost, type Posting, readContent, threadFor } from "./posting.ts";
+import {
+  channelFor,
+  checkHasContent,
+  checkMayPost,
+  droppedMetadata,
+  type Posting,
+  readContent,
+  threadFor,
+} from "./posting.ts";
 import type { SlackError } from "./rules.ts";
 import { messageJson } from "./shapes.ts";
 import { most } from "./sizes.ts";
@@ -46,7 +54,10 @@ function post({ state, posting, directMessage }: ChatTools, call: Call): JsonObj
   const message = posting.draft(channel, content, threadTs, call.args);
   if (threadTs !== undefined && call.args.flag("reply_broadcast") === true) message.isBroadcast = true;
   posting.post(message);
-  return { channel: channel.id, ts: message.ts, message: messageJson(state, message) };
+  return {
+    ...{ channel: channel.id, ts: message.ts, message: messageJson(state, message) },
+    ...droppedMetadata(call.args),
+  };
 }
 
 function postEphemeral({ state, posting }: ChatTools, call: Call): JsonObject {

@@ -19,12 +19,12 @@
  *   await slack.stop();
  *
  * Ann and Ben are members of `#general`, and so is the app; `slack.workspace` adds people, bots, channels and groups.
- * The app is an agent (`agent_view`), so its DM is a list of threads: `slack.sessions(slack.ann)`. With `isAgent: false` it is an older app.
+ * The app is an agent (`agent_view`), so its DM is a list of threads: `slack.timeline(slack.ann)`. With `isAgent: false` it is an older app.
  * Limits, scopes, rates and error names are Slack's; `slack.limits.isEnforced = false` lifts the rates, and `isDistributed = true`
  * sets those of apps that are distributed outside the Marketplace.
  */
 import { randomBytes } from "node:crypto";
-import { type Session, sessionsOf } from "./agent-dm.ts";
+import { type TimelineRow, timelineOf } from "./agent-dm.ts";
 import {
   type Caller,
   createCaller,
@@ -51,6 +51,7 @@ import { createResponseUrls } from "./response-urls.ts";
 import { searchMethods } from "./search-methods.ts";
 import { type Looking, type SeenMessage, seenMessages } from "./see.ts";
 import { startServer } from "./server.ts";
+import { createSessions, type Sessions } from "./sessions.ts";
 import { createSocketMode, type Sockets } from "./socket-mode.ts";
 import { type Channel, createState, type Person, type SlackState } from "./state.ts";
 import { createStreams } from "./stream-methods.ts";
@@ -109,9 +110,10 @@ export interface SlackDouble {
   fail(method: string, failure: Failure): () => void;
   see(looking: Looking): SeenMessage[];
   /** The threads of the person's DM with the app, as they are listed there. */
-  sessions(person: Person): Session[];
+  timeline(person: Person): TimelineRow[];
   views: Pick<Views, "stack" | "home">;
   assistant: Omit<Assistant, "methods">;
+  sessions: Omit<Sessions, "methods" | "set">;
   /** Posts to response URLs. */
   responses: JsonObject[];
   /** Resolves with the first truthy result, checked at every change and every 100 ms. Rejects after `timeoutMs` of real time. */
@@ -122,7 +124,7 @@ export interface SlackDouble {
 export async function createSlackDouble(options: SlackDoubleOptions = {}): Promise<SlackDouble> {
   const clock = options.clock ?? createRunningClock();
   const state = createState(clock);
-  state.app.isAgent = options.isAgent ?? true;
+  state.agent.isDeclared = options.isAgent ?? true;
   const workspace = createWorkspace(state, options.appName ?? "Remora");
   const bot = createToken("bot", options.scopes ?? [...allBotScopes]);
   const app = createToken("app", ["connections:write"]);
@@ -142,9 +144,10 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
   const posting = createPosting(state, events);
   const views = createViews(state);
   const responseUrls = createResponseUrls(state, posting);
-  const streams = createStreams(state, posting);
+  const sessions = createSessions(state, events);
+  const streams = createStreams(state, posting, sessions);
   const files = createFiles(state, posting, tokens);
-  const assistant = createAssistant(state, events, (person) => workspace.direct(person));
+  const assistant = createAssistant(state, events, (person) => workspace.direct(person), sessions);
   const methods = new Map<string, Method>(
     Object.entries({
       ...chatMethods({ state, posting, directMessage: (id) => workspace.direct(personOf(state, id)) }),
@@ -153,6 +156,7 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
       ...streams.methods,
       ...files.methods,
       ...assistant.methods,
+      ...sessions.methods,
       ...searchMethods(state),
       ...views.methods,
       "apps.connections.open": ({ args }) => ({ url: sockets.ticketUrl(args.flag("debug_reconnects") === true) }),
@@ -219,9 +223,10 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
     failNext: failures.add,
     fail: failures.stand,
     see: (looking) => seenMessages(state, looking),
-    sessions: (person) => sessionsOf(state, person),
+    timeline: (person) => timelineOf(state, person),
     views,
     assistant,
+    sessions,
     responses: responseUrls.log,
     until: (look, timeoutMs = 90_000) => until(state, look, timeoutMs),
     async stop() {

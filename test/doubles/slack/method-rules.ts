@@ -28,6 +28,7 @@ const bot = (rate: Rate, ...scopes: string[]): MethodRule => ({ token: "bot", sc
 
 /** Methods whose scope depends on the kind of conversation have none here; see `scopeFor`. */
 export const methodRules: Record<string, MethodRule> = {
+  "agents.sessions.rename": bot(tier3, "chat:write"),
   "agents.sessions.setStatus": bot(tier3, "chat:write"),
   "apps.connections.open": { token: "app", scopes: ["connections:write"], rate: tier3 },
   // Its limit is one per person; see search-methods.ts.

@@ -52,6 +52,7 @@ export interface PeopleActions {
   /** Adds a link preview: a message change without an editor and with the same text. */
   unfurl(said: Said, url: string): Delivery[];
   /** Stops a streaming answer with the button below it. */
+  /** Slack's stop button, on the thread of that message. */
   stopStream(person: Person, on: { ts: string; channel: Channel }): Delivery[];
   /** A system message, with a subtype such as `channel_topic`. */
   systemLine(channel: Channel, person: Person, subtype: string, text: string): Said;
@@ -132,13 +133,18 @@ export function createPeopleActions(tools: PeopleTools): PeopleActions {
     stopStream(person, { ts, channel }) {
       const message = state.message(channel.id, ts);
       if (message === undefined) throw new Error(`slack double: no message ${ts} in ${channel.id}`);
-      const changed = tools.stopStream(message);
+      const threadTs = message.threadTs ?? ts;
+      const streaming = state.messages.filter(
+        (each) => each.channel === channel.id && each.threadTs === threadTs && each.stream?.state === "in_progress",
+      );
+      const changed = streaming.flatMap((each) => tools.stopStream(each));
+      if (!state.agent.events.has("agent_session_stopped")) return changed;
       const event = {
         type: "agent_session_stopped",
         channel: channel.id,
         user: person.id,
-        thread_ts: message.threadTs ?? ts,
-        streaming_message_ts: [ts],
+        thread_ts: threadTs,
+        streaming_message_ts: streaming.map((each) => each.ts),
         event_ts: state.ts(),
       };
       return [...changed, ...events.send(event)];

@@ -70,7 +70,18 @@ export function readMetadata(args: Arguments): JsonObject | undefined {
   if (typeof metadata.event_type !== "string" || metadata.event_type === "" || !isObject(metadata.event_payload)) {
     throw invalid("invalid_metadata_schema", "metadata needs event_type and event_payload [json-pointer:/metadata]");
   }
-  return { event_type: metadata.event_type, event_payload: metadata.event_payload };
+  return isDotted(metadata) ? undefined : { event_type: metadata.event_type, event_payload: metadata.event_payload };
+}
+
+/** The warning about metadata that Slack leaves away, as part of an answer. */
+export function droppedMetadata(args: Arguments): JsonObject {
+  const metadata = args.json("metadata");
+  if (!isObject(metadata) || !isDotted(metadata)) return {};
+  return { warning: "invalid_metadata", response_metadata: { warnings: ["invalid_metadata"] } };
+}
+
+function isDotted({ event_type: type }: JsonObject): boolean {
+  return typeof type === "string" && type.includes(".");
 }
 
 function withIds(blocks: JsonObject[]): JsonObject[] {

@@ -37,6 +37,7 @@ export const slackRefusals = {
   invalid_metadata_format: rule(method("chat.postMessage"), "Metadata is an object in JSON."),
   invalid_metadata_schema: rule(method("chat.postMessage"), "Metadata has an event type and a payload."),
   invalid_name: rule(method("reactions.add"), "The name of an emoji has letters, digits and a few signs."),
+  invalid_status: rule(method("agents.sessions.setStatus"), "A session has one of the states that the page names."),
   invalid_thread_ts: rule(method("assistant.threads.setStatus"), "A thread is named by a timestamp of a message."),
   invalid_trigger_id: rule(method("views.open"), "A trigger comes from an interaction."),
   invalid_ts_latest: rule(method("conversations.history"), "The end of a history is a timestamp."),

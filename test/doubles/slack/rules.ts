@@ -8,14 +8,43 @@ const rule = read("2026-11-28");
 export const slackRules = {
   ...slackRefusals,
   ...slackSizes,
+  "agent-session-hour": rule(
+    "https://docs.slack.dev/ai/agent-sessions",
+    "`processing` ends by itself an hour after it was set, and a post does not end it.",
+  ),
+  "agent-session-of-a-stream": rule(
+    "https://docs.slack.dev/ai/agent-sessions",
+    "`chat.startStream` sets the session to `processing`, `chat.stopStream` to `session_status`, by default `active`.",
+  ),
+  "agent-session-stop-button": rule(
+    "https://docs.slack.dev/reference/events/agent_session_stopped",
+    "A click on stop ends the streams and leaves `processing`; the app has to set another state.",
+  ),
+  "agent-session-title": rule(
+    "https://docs.slack.dev/reference/methods/agents.sessions.setStatus",
+    "The title and the initiator of `agents.sessions.setStatus` count only when the call creates the session; colons become underscores (reported).",
+  ),
+  "assistant-threads-bridge": rule(
+    "https://docs.slack.dev/ai/migrating-to-agent-messaging",
+    "A text of `assistant.threads.setStatus` sets the session to `processing`, an empty one to `active`.",
+  ),
   "context-comes-with-messages": rule(
     "https://docs.slack.dev/reference/events/app_context_changed",
     "With `agent_view` and `app_context_changed`, a message in a DM carries what its person looks at: entities with their workspace, most relevant first. The event names no person, and its context may be empty.",
+  ),
+  "desktop-notifications-read-blocks-first": rule(
+    "https://docs.slack.dev/changelog/2026/07/13/notification-changes",
+    "A desktop notification takes its text from the blocks, and from `text` only without any; a phone takes `text`.",
   ),
   "distributed-apps-read-less": rule(
     "https://docs.slack.dev/changelog/2025/05/29/rate-limit-changes-for-non-marketplace-apps",
     "Apps that are sold outside of the Marketplace read 15 messages of a history or thread at once, and once a minute.",
   ),
+  "dm-is-a-thread": {
+    says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
+    page: "https://docs.slack.dev/ai/developing-agents",
+    read: "2026-11-27",
+  },
   "downloads-need-the-token": rule(
     "https://docs.slack.dev/reference/objects/file-object",
     "A file is downloaded with the app's token; without it a login page comes.",
@@ -28,18 +57,53 @@ export const slackRules = {
     "https://docs.slack.dev/apis/events-api",
     "An app gets the events to which it subscribes, has the scope, and is where they happen.",
   ),
+  feature_disabled: rule(
+    "https://docs.slack.dev/ai/agent-sessions",
+    "`agents.sessions.*` is refused for apps that are not declared as agents (the code is from reports).",
+  ),
   "file-input": rule(
     "https://docs.slack.dev/reference/block-kit/block-elements/file-input-element",
     "A modal's upload takes 1 to 10 files, 10 by default, of at most 10 MB each. Its `filetypes` are a convenience: other kinds can come.",
+  ),
+  "guests-open-no-agent": {
+    says: "Workspace guests are not permitted to access apps with the Agents feature enabled.",
+    page: "https://docs.slack.dev/ai/developing-agents#members-only",
+    read: "2026-11-27",
+  },
+  invalid_action_token: rule(
+    "https://docs.slack.dev/reference/methods/assistant.search.context",
+    "The app's own token searches public channels as the person from whose message the action token is, for a short time.",
   ),
   "markup-notifies-in-code": rule(
     "https://github.com/PostHog/posthog/pull/95054",
     "Mentions and links form wherever their markup stands, in code too, and only `&lt;` keeps them from it.",
   ),
+  "mentions-and-dms-bring-action-tokens": rule(
+    "https://docs.slack.dev/apis/web-api/real-time-search-api#action-token",
+    "`app_mention`, messages of DMs, group DMs and private channels, and mentions in public channels carry an action token.",
+  ),
+  "metadata-event-type": {
+    says: "Metadata whose `event_type` has a dot is left away, with a warning.",
+    page: "https://docs.slack.dev/messaging/message-metadata",
+    read: "2026-11-27",
+  },
   "method-scopes": rule("https://docs.slack.dev/reference/methods", "Each method needs the scope on its page."),
   "method-tiers": rule(
     "https://docs.slack.dev/apis/web-api/rate-limits",
     "A method may be called as often as its tier says: 1, 20, 50 or 100 times a minute; one message a second in a channel.",
+  ),
+  method_deprecated: {
+    says: "`assistant.threads.setStatus` and `.setTitle` go with `assistant_view`, in February 2027.",
+    page: "https://docs.slack.dev/changelog/2026/08/20/agent-updates",
+    read: "2026-11-27",
+  },
+  missing_agent_session_stopped_event_subscription: rule(
+    "https://docs.slack.dev/reference/events/agent_session_stopped",
+    "Without that event, `agents.sessions.setStatus` succeeds with this warning, and people see no stop button.",
+  ),
+  rate_limited: rule(
+    "https://docs.slack.dev/reference/methods/assistant.search.context#rate-limiting",
+    "Besides the workspace's limit, a person can search by `assistant.search.context` 10 times a minute, with 20 results each.",
   ),
   "requests-are-signed": rule(
     "https://docs.slack.dev/authentication/verifying-requests-from-slack",
@@ -48,6 +112,15 @@ export const slackRules = {
   "response-urls-need-no-token": rule(
     "https://docs.slack.dev/interactivity/handling-user-interaction",
     "A response URL posts without a token, to the person alone unless the response says otherwise.",
+  ),
+  restricted_action_non_threadable_channel: {
+    says: "A channel whose policy forbids threads refuses a post with `thread_ts`.",
+    page: "https://docs.slack.dev/reference/methods/chat.postMessage",
+    read: "2026-11-27",
+  },
+  "search-from-a-shared-channel": rule(
+    "https://docs.slack.dev/apis/web-api/real-time-search-api#public-channels",
+    "A search from a Slack Connect channel finds only what is in that channel, and guests can't search at all.",
   ),
   "search-sees-what-its-person-sees": rule(
     "https://docs.slack.dev/reference/methods/search.messages",
@@ -73,44 +146,14 @@ export const slackRules = {
     "https://github.com/slackapi/node-slack-sdk/issues/2702",
     "A stream ends by itself about five minutes after it began.",
   ),
+  "task-update-length": {
+    says: "Texts of a `task_update` have at most 256 characters.",
+    page: "https://docs.slack.dev/reference/methods/chat.appendStream",
+    read: "2026-11-27",
+  },
   "uploads-take-three-steps": rule(
     "https://docs.slack.dev/messaging/working-with-files",
     "A file is uploaded by asking for an address, posting the bytes there, and completing the upload.",
-  ),
-  "desktop-notifications-read-blocks-first": rule(
-    "https://docs.slack.dev/changelog/2026/07/13/notification-changes",
-    "A desktop notification takes its text from the blocks, and from `text` only without any; a phone takes `text`.",
-  ),
-  "dm-is-a-thread": {
-    says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
-    page: "https://docs.slack.dev/ai/developing-agents",
-    read: "2026-11-27",
-  },
-  invalid_action_token: rule(
-    "https://docs.slack.dev/reference/methods/assistant.search.context",
-    "The app's own token searches public channels as the person from whose message the action token is, for a short time.",
-  ),
-  "mentions-and-dms-bring-action-tokens": rule(
-    "https://docs.slack.dev/apis/web-api/real-time-search-api#action-token",
-    "`app_mention`, messages of DMs, group DMs and private channels, and mentions in public channels carry an action token.",
-  ),
-  rate_limited: rule(
-    "https://docs.slack.dev/reference/methods/assistant.search.context#rate-limiting",
-    "Besides the workspace's limit, a person can search by `assistant.search.context` 10 times a minute, with 20 results each.",
-  ),
-  "guests-open-no-agent": {
-    says: "Workspace guests are not permitted to access apps with the Agents feature enabled.",
-    page: "https://docs.slack.dev/ai/developing-agents#members-only",
-    read: "2026-11-27",
-  },
-  restricted_action_non_threadable_channel: {
-    says: "A channel whose policy forbids threads refuses a post with `thread_ts`.",
-    page: "https://docs.slack.dev/reference/methods/chat.postMessage",
-    read: "2026-11-27",
-  },
-  "search-from-a-shared-channel": rule(
-    "https://docs.slack.dev/apis/web-api/real-time-search-api#public-channels",
-    "A search from a Slack Connect channel finds only what is in that channel, and guests can't search at all.",
   ),
 } as const satisfies Record<string, Rule>;
 

@@ -135,16 +135,27 @@ export interface AssistantThread {
   status: string;
   loadingMessages: string[];
   title?: string;
-  /** The app's latest value: `active`, `processing`, `suspended`, `closed`. */
-  session?: string;
   prompts?: { title?: string; prompts: Json };
+}
+
+export type SessionStatus = "active" | "processing" | "suspended" | "closed";
+
+export interface AgentSession {
+  channel: string;
+  threadTs: string;
+  status: SessionStatus;
+  title?: string;
+  /** The app's own id, or that of the person who renamed it. */
+  titledBy?: string;
+  initiator?: string;
+  /** Each state with what set it, oldest first. `isStoppable`: people see a stop button. */
+  history: { at: number; status: SessionStatus; by: string; isStoppable: boolean }[];
 }
 
 export interface SlackState {
   clock: SlackClock;
   team: { id: string; name: string; domain: string };
-  /** `isAgent`: its manifest has `agent_view`. */
-  app: { id: string; botId: string; botUserId: string; verificationToken: string; isAgent: boolean };
+  app: { id: string; botId: string; botUserId: string; verificationToken: string };
   people: Map<string, Person>;
   channels: Map<string, Channel>;
   groups: Map<string, UserGroup>;
@@ -158,6 +169,9 @@ export interface SlackState {
   hasSearch: boolean;
   /** What people have open beside the app, by their ids: entities as Slack sends them, most relevant first. */
   lookingAt: Map<string, JsonObject[]>;
+  sessions: AgentSession[];
+  /** What the manifest says of the app as an agent. An app that was installed before with `assistant_view` is not declared. */
+  agent: { isDeclared: boolean; events: Set<string>; hasAssistantThreads: boolean };
   /** The addresses in the app's messages that Slack has fetched by itself. */
   fetched: Set<string>;
   /** Where the double listens, without a path. */
@@ -190,7 +204,6 @@ export function createState(clock: SlackClock): SlackState {
       botId: id("B"),
       botUserId: id("U"),
       verificationToken: randomBytes(12).toString("hex"),
-      isAgent: true,
     },
     people: new Map(),
     channels: new Map(),
@@ -202,6 +215,12 @@ export function createState(clock: SlackClock): SlackState {
     actionTokens: new Map(),
     hasSearch: true,
     lookingAt: new Map(),
+    sessions: [],
+    agent: {
+      isDeclared: true,
+      events: new Set(["agent_session_stopped", "agent_session_title_changed"]),
+      hasAssistantThreads: true,
+    },
     fetched: new Set(),
     url: "",
     id,

@@ -9,7 +9,8 @@
 import type { Call, Method } from "./api-call.ts";
 import { checkBlocks } from "./block-rules.ts";
 import type { Delivery } from "./delivery.ts";
-import { channelFor, checkMayPost, type Posting, readMetadata, threadFor } from "./posting.ts";
+import { channelFor, checkMayPost, droppedMetadata, type Posting, readMetadata, threadFor } from "./posting.ts";
+import { isStatus, type Sessions } from "./sessions.ts";
 import type { Channel, SlackState, StoredMessage, Stream } from "./state.ts";
 import { type Arguments, invalid, isObject, type JsonObject, objectsIn, SlackRefusal } from "./wire.ts";
 
@@ -17,14 +18,15 @@ const lifeMs = 5 * 60_000;
 const markdownLimit = 12_000;
 const textBytes = 12_000;
 const bytesWithTasks = 10_600;
+const taskTextLimit = 256;
 
 export interface Streams {
   methods: Record<string, Method>;
-  /** The person presses stop: nothing more may be appended. */
+  /** The person presses stop: nothing more may be appended. The session stays as it is. */
   stopByPerson(message: StoredMessage): Delivery[];
 }
 
-export function createStreams(state: SlackState, posting: Posting): Streams {
+export function createStreams(state: SlackState, posting: Posting, sessions: Pick<Sessions, "set">): Streams {
   const stopped = new WeakSet<StoredMessage>();
   const ends = new WeakMap<StoredMessage, () => void>();
 
@@ -64,6 +66,7 @@ export function createStreams(state: SlackState, posting: Posting): Streams {
       message,
       state.clock.after(lifeMs, () => end(message, "errored")),
     );
+    sessions.set(channel.id, threadTs ?? asked, "processing", "chat.startStream", { initiator: recipient });
     return { channel: channel.id, ts: message.ts };
   }
 
@@ -96,6 +99,8 @@ export function createStreams(state: SlackState, posting: Posting): Streams {
         const rawBlocks = call.args.json("blocks", "invalid_blocks_format");
         const blocks = rawBlocks === undefined ? [] : checkBlocks(rawBlocks);
         const metadata = readMetadata(call.args);
+        const status = call.args.text("session_status") ?? "active";
+        if (!isStatus(status)) throw invalid("invalid_arguments", "must be a valid enum value");
         const content = contentOf(chunks);
         message.stream = { ...stream, chunks };
         end(message, "completed", {
@@ -103,7 +108,8 @@ export function createStreams(state: SlackState, posting: Posting): Streams {
           blocks: [...content.blocks, ...blocks],
           ...(metadata === undefined ? {} : { metadata }),
         });
-        return { channel: channel.id, ts: message.ts };
+        sessions.set(channel.id, message.threadTs ?? message.ts, status, "chat.stopStream");
+        return { channel: channel.id, ts: message.ts, ...droppedMetadata(call.args) };
       },
     },
     stopByPerson(message) {
@@ -159,6 +165,9 @@ function checkChunk(chunk: unknown): void {
       ) {
         throw invalid("invalid_chunks", "task_update needs id, title and status");
       }
+      for (const part of [chunk.title, chunk.details, chunk.output])
+        if (typeof part === "string" && part.length > taskTextLimit)
+          throw invalid("invalid_chunks", "must be at most 256 characters");
       break;
     case "plan_update":
       if (typeof chunk.title !== "string") throw invalid("invalid_chunks", "missing required field: title");

@@ -478,6 +478,20 @@ describe("the assistant pane", () => {
     });
   });
 
+  test("a text is a session that works without a stop button, and an empty one ends it", async () => {
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
+    const place = { channel_id: slack.general.id, thread_ts: said.ts };
+    await call("assistant.threads.setStatus", { ...place, status: "is looking" });
+    await post({ channel: slack.general.id, thread_ts: said.ts });
+    expect(slack.sessions.states(slack.general, said.ts)).toEqual(["processing"]);
+    await call("assistant.threads.setStatus", { ...place, status: "" });
+    expect(slack.sessions.states(slack.general, said.ts)).toEqual(["processing", "active"]);
+    slack.state.agent.hasAssistantThreads = false;
+    expect(await call("assistant.threads.setStatus", { ...place, status: "x" })).toMatchObject({
+      error: "method_deprecated",
+    });
+  });
+
   test("a status stands in any thread for two minutes", async () => {
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
     const place = { channel_id: slack.general.id, thread_ts: said.ts };
@@ -489,5 +503,64 @@ describe("the assistant pane", () => {
     expect(await call("assistant.threads.setStatus", { ...place, thread_ts: "1.000001", status: "x" })).toMatchObject({
       error: "invalid_thread_ts",
     });
+  });
+});
+
+describe("the session of an agent", () => {
+  const place = () => {
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
+    return { channel_id: slack.general.id, thread_ts: said.ts };
+  };
+
+  test("is made with title and initiator, can be renamed, and works for an hour", async () => {
+    const at = place();
+    const begun = { status: "processing", title: "Deploy: now", initiator_user_id: slack.ann.id };
+    expect(await call("agents.sessions.rename", { ...at, title: "x" })).toMatchObject({ error: "session_not_found" });
+    expect(await call("agents.sessions.setStatus", { ...at, ...begun })).toMatchObject({ agent_status: "processing" });
+    await call("agents.sessions.setStatus", { ...at, status: "processing", title: "Another" });
+    expect(slack.sessions.list()).toMatchObject([{ title: "Deploy_ now", initiator: slack.ann.id }]);
+    expect(await call("agents.sessions.rename", { ...at, title: "Deploy: later" })).toMatchObject({ ok: true });
+    for (const title of ["", "x".repeat(201)])
+      expect(await call("agents.sessions.rename", { ...at, title })).toMatchObject({ ok: false });
+    expect(await call("agents.sessions.setStatus", { ...at, status: "is thinking" })).toMatchObject({ ok: false });
+    await post({ channel: slack.general.id, thread_ts: at.thread_ts });
+    expect(slack.sessions.states(slack.general, at.thread_ts)).toEqual(["processing*"]);
+    slack.clock.advance(3_600_000);
+    expect(slack.sessions.states(slack.general, at.thread_ts)).toEqual(["processing*", "active"]);
+  });
+
+  test("is refused for apps that are no agents, and has no stop button without the event", async () => {
+    const at = { ...place(), status: "processing" };
+    slack.state.agent.events.clear();
+    expect(await call("agents.sessions.setStatus", at)).toMatchObject({
+      ok: true,
+      response_metadata: { warnings: ["missing_agent_session_stopped_event_subscription"] },
+    });
+    expect(slack.sessions.states(slack.general, at.thread_ts)).toEqual(["processing"]);
+    slack.state.agent.isDeclared = false;
+    expect(await call("agents.sessions.setStatus", at)).toMatchObject({ error: "feature_disabled" });
+  });
+
+  test("follows a stream: it works while the stream runs, and is then what the stop says", async () => {
+    const { channel_id: channel, thread_ts } = place();
+    const recipient = { recipient_user_id: slack.ann.id, recipient_team_id: slack.state.team.id };
+    const at = { channel, thread_ts, ...recipient, markdown_text: "Hi" };
+    for (const session_status of [undefined, "suspended"]) {
+      const { ts } = await call("chat.startStream", at);
+      const long = [{ type: "task_update", id: "1", title: "x", status: "pending", details: "x".repeat(257) }];
+      expect(await call("chat.appendStream", { channel, ts, chunks: long })).toMatchObject({ error: "invalid_chunks" });
+      await call("chat.stopStream", { channel, ts, ...(session_status === undefined ? {} : { session_status }) });
+    }
+    expect(await call("chat.startStream", { ...at, thread_ts: undefined })).toMatchObject({ ok: false });
+    expect(slack.sessions.states(slack.general, thread_ts)).toEqual([
+      ...["processing*", "active", "processing*", "suspended"],
+    ]);
+  });
+
+  test("metadata whose type has a dot is left away with a warning", async () => {
+    const metadata = { event_type: "a.b", event_payload: {} };
+    const posted = await post({ channel: slack.general.id, metadata });
+    expect(posted).toMatchObject({ ok: true, warning: "invalid_metadata" });
+    expect(slack.state.messages.at(-1)?.metadata).toBeUndefined();
   });
 });

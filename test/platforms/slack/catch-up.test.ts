@@ -89,7 +89,7 @@ test("what was written in a DM's threads meanwhile is fetched: below the person'
   const target = { platform: "slack", conversationId: `slack:${slack.state.team.id}:${dm.id}`, turnId: "t0" };
   const report = world.platform.reply({ ...target, messageId: "schedule:s1:1" }, createPosts());
   await report.finish("A report.", []);
-  const posted = slack.sessions(slack.ann).find(({ isAgents }) => isAgents);
+  const posted = slack.timeline(slack.ann).find(({ isAgents }) => isAgents);
   // Since then, the DM was used a lot.
   const { messages } = slack.state;
   const rows = Array.from({ length: 450 }, () => ({ ...first.message, ts: slack.state.ts(), text: "done" }));

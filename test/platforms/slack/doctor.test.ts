@@ -168,6 +168,14 @@ describe("doctor", () => {
     expect((await check({ signingSecret: slack.signingSecret })).every((finding) => finding.level === "ok")).toBe(true);
   });
 
+  test("an app that Slack does not treat as an agent is told how to move", async () => {
+    slack.state.agent.isDeclared = false;
+    const [finding, ...rest] = (await check()).filter(({ level }) => level !== "ok");
+    expect(rest).toEqual([]);
+    expect(finding).toMatchObject({ level: "warning", text: expect.stringContaining("move-an-older-app") });
+    expect(slack.sessions.list()).toEqual([]);
+  });
+
   test("Slack's limit for apps that are distributed outside the Marketplace is found, if a channel has enough messages", async () => {
     const limited = async () => (await check()).filter(({ text }) => text.includes("15 messages"));
     slack.limits.isDistributed = true;

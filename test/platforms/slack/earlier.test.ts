@@ -205,7 +205,7 @@ describe("outside threads", () => {
     const conversationId = `slack:${slack.state.team.id}:${dm.id}`;
     const target = { platform: "slack", conversationId, turnId: "t0", messageId: "schedule:s1:1" };
     await platform.reply(target, createPosts()).finish("The report of today.", []);
-    const [report] = slack.sessions(slack.ann);
+    const [report] = slack.timeline(slack.ann);
     const message = await mention({ in: dm, thread: report?.ts ?? "" }, "what is new in it?");
     expect(message.conversationId).toBe(`${conversationId}:${report?.ts}`);
     const { lines } = await earlier(message);
@@ -217,7 +217,7 @@ describe("outside threads", () => {
     for (const delivery of slack.people.remove(root)) await delivery.acknowledged();
     expect(textsOf(await earlier(reply))).toEqual([]);
     await platform.reply(targetOf(reply), createPosts()).finish("Still here.", []);
-    expect(slack.sessions(slack.ann)[0]).toMatchObject({ ts: root.ts, answers: ["Still here."] });
+    expect(slack.timeline(slack.ann)[0]).toMatchObject({ ts: root.ts, answers: ["Still here."] });
   });
 });
 

@@ -104,7 +104,7 @@ describe("where it is said", () => {
     const { slack } = world;
     agent.notice = { text: "That is a lot at once." };
     const { id } = await say({ in: slack.workspace.direct(slack.ann), text: "hello" });
-    expect(slack.sessions(slack.ann)).toMatchObject([{ ts: id.split(":")[1], answers: ["That is a lot at once."] }]);
+    expect(slack.timeline(slack.ann)).toMatchObject([{ ts: id.split(":")[1], answers: ["That is a lot at once."] }]);
   });
 
   test("a guest can't open the DM of an agent, and is heard where they mention it", async () => {

@@ -60,12 +60,6 @@ async function createWorld(options: WorldOptions): Promise<ChangesWorld> {
     await Promise.all(said.deliveries.map((delivery) => delivery.firstAttempt()));
   }
 
-  /** A status is shown below the thread, as a line of the agent's that is no message. */
-  function status(): ShownMessage[] {
-    const shown = place.thread === undefined ? "" : (slack.assistant.thread(place.in, place.thread)?.status ?? "");
-    return shown === "" ? [] : [{ isAgents: true, text: shown, choices: [], files: [] }];
-  }
-
   function press(kind: "card:" | "question:", actionId: string, value: string, person: Person): void {
     const message = slack.see(place).find((each) => keyOf(each).startsWith(kind));
     if (message === undefined) throw new Error(`there is no ${kind} to click on`);
@@ -125,7 +119,7 @@ async function createWorld(options: WorldOptions): Promise<ChangesWorld> {
       return await receipt(person);
     },
     async shown() {
-      return [...slack.see(place).map(shown), ...status()];
+      return slack.see(place).map(shown);
     },
     restart: () => world.restart(),
     close: world.close,
@@ -139,7 +133,11 @@ function keyOf({ metadata }: SeenMessage): string {
 function shown(message: SeenMessage): ShownMessage {
   return {
     isAgents: message.isAgents,
-    text: message.readable.replaceAll("&lt;", "<"),
+    // While nothing is written, people read the title of the plan.
+    text: (message.readable || String(message.blocks.find(({ type }) => type === "plan")?.title ?? "")).replaceAll(
+      "&lt;",
+      "<",
+    ),
     choices: [
       ...message.buttons.flatMap(({ actionId }) => choiceOf(actionId) ?? []),
       ...message.options.flatMap(({ value }) => menuChoice(value) ?? []),

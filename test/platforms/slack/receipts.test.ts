@@ -39,7 +39,7 @@ beforeEach(() => {
   };
   receipts = createReceipts({
     api: { call } as unknown as SlackApi,
-    statuses: () => {
+    sessions: () => {
       throw new Error("no message is in a thread");
     },
     ...{ store, ackReaction: null, signal: ended.signal, log: silentLog },
@@ -50,7 +50,7 @@ afterEach(() => ended.abort());
 async function give(channel: string, ts: string): Promise<string> {
   const before = added;
   const id = `${channel}:${ts}`;
-  receipts.give(inboundMessage({ id, conversationId: `slack:T1:${channel}` }));
+  void receipts.give(inboundMessage({ id, conversationId: `slack:T1:${channel}` }));
   await expect.poll(() => added).toBe(before + 1);
   return id;
 }

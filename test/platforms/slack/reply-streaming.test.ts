@@ -75,7 +75,7 @@ describe("a native stream", () => {
     await reply.finish("Stopped.", []);
     expect(agents().map((each) => each.readable)).toEqual(["Stopped."]);
     const thread = message.conversationId.split(":")[3] ?? "";
-    await expect.poll(() => slack.assistant.thread(slack.general, thread)?.session).toBe("active");
+    await expect.poll(() => slack.sessions.of(slack.general, thread)?.status).toBe("active");
   });
 
   test("once previews are to be avoided, a post without them takes the stream's place, also in another process", async () => {
@@ -140,16 +140,15 @@ describe("a native stream", () => {
     expect(agents()).toMatchObject([{ readable: "First and last.", threadTs: undefined }]);
   });
 
-  test("the status is shown below the thread, not in the message, and removed at the end", async () => {
+  test("while Slack shows that the agent works, no message says so before there is one", async () => {
     const message = await mentioned();
     const { slack } = world;
-    const thread = message.conversationId.split(":")[3] ?? "";
     const reply = replyTo(world.platform, message);
-    await reply.progress(running("Running a tool"));
-    await slack.until(() => slack.assistant.thread(slack.general, thread)?.status === "is running a tool · 1 min");
+    await reply.progress(running("Thinking"));
+    await slack.until(() => slack.sessions.list()[0]?.status === "processing");
+    expect(agents()).toEqual([]);
     await reply.write("Found");
     await reply.finish("Found it.", []);
-    expect(slack.assistant.thread(slack.general, thread)?.status).toBe("");
     expect(agents().map((each) => each.readable)).toEqual(["Found it."]);
   });
 

@@ -17,13 +17,14 @@ export function useReplies(): void {
 }
 
 export async function mentioned(
-  options: WorldOptions = {},
+  { prepare, ...options }: WorldOptions & { prepare?(world: SlackWorld): void } = {},
   where?: (world: SlackWorld) => Channel,
 ): Promise<InboundMessage> {
   world = await createSlackWorld(options);
   const { slack } = world;
   agent = createTestAgent();
   await world.platform.connect(agent.handlers, new AbortController().signal);
+  prepare?.(world);
   const channel = where?.(world) ?? slack.general;
   await slack.people.say({ as: slack.ann, in: channel, text: "@Remora hello" }).acknowledged();
   const [message] = agent.kept;

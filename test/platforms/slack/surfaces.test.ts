@@ -79,7 +79,7 @@ describe("/remora", () => {
     const [message] = agent.kept;
     if (message === undefined) throw new Error("nothing was kept");
     await replyTo(world.platform, message).finish("You are Ann.", []);
-    expect(slack.sessions(slack.ann)).toMatchObject([
+    expect(slack.timeline(slack.ann)).toMatchObject([
       { isAgents: true, root: "Ann asks: who am I?", answers: ["You are Ann."] },
     ]);
   });

@@ -7,16 +7,16 @@ export interface RateLimiter {
   take(call: LimitedCall): number;
 }
 
-export type LimitedCall = "append" | "edit" | "start" | "status" | "history" | "replies";
+export type LimitedCall = "append" | "edit" | "start" | "session" | "history" | "replies";
 
 /** Partial texts: somebody watches them, so the wait for the next one must never be long. */
-const spread: ReadonlySet<LimitedCall> = new Set(["append", "edit", "start", "status"]);
+const spread: ReadonlySet<LimitedCall> = new Set(["append", "edit", "start", "session"]);
 /** The rest of Slack's limits is reserved for posts, final texts, cards and what running turns read. */
 const maxCallsPerMinute: Record<LimitedCall, number> = {
   append: callsPerMinute.append - 15,
   edit: callsPerMinute.edit - 15,
   start: callsPerMinute.start - 6,
-  status: callsPerMinute.status / 2,
+  session: callsPerMinute.session - 20,
   history: callsPerMinute.history - 10,
   replies: callsPerMinute.replies - 10,
 };
@@ -27,7 +27,7 @@ export function createRateLimiter(now: () => number = Date.now): RateLimiter {
     append: [],
     edit: [],
     start: [],
-    status: [],
+    session: [],
     history: [],
     replies: [],
   };

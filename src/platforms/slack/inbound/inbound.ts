@@ -46,6 +46,7 @@ export interface InboundOptions extends Pick<Handling, "handlers" | "identity" |
   onTaken(message: InboundMessage): void;
   /** Called each time a message of the channel can't be stored for now. */
   onRefused(channel: string): void;
+  onWithdrawn(messageId: string): void;
 }
 
 export interface Inbound {
@@ -216,6 +217,7 @@ export function createInbound(options: InboundOptions): Inbound {
   async function takeDeletion(id: string): Promise<void> {
     changes.set(id, "deleted");
     await handlers.onDeleted("slack", id);
+    options.onWithdrawn(id);
   }
 
   async function takeEdit(id: string, message: RawMessage, self: Identity): Promise<void> {

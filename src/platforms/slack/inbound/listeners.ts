@@ -34,6 +34,7 @@ export function addListeners(app: App, listeners: Listeners): void {
   app.event("app_context_changed", async () => {});
   app.event("assistant_thread_started", ({ event }) => pane.opened(event));
   app.event("agent_session_stopped", ({ event }) => pane.stopped(event));
+  app.event("agent_session_title_changed", async ({ event }) => pane.renamed(event));
   app.event(/^subteam_/, async () => listeners.onGroupsChanged());
   app.event(/^(?:app_uninstalled|tokens_revoked)$/, async ({ event }) => listeners.onRevoked(event.type));
 

@@ -1,25 +1,38 @@
-/** Slack's features for agents: suggested prompts, thread titles, and a stop button that runs the command `stop`. */
+/**
+ * What people do on Slack's surfaces for agents: they open a conversation, which gets suggestions, stop a session, or name it.
+ * Threads of an older app's pane get their titles here.
+ */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
-import { shorten } from "../../../lib/text/shorten.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
-import { anyAnswer, type SlackApi } from "../api/api.ts";
+import { anyAnswer } from "../api/api.ts";
 import { parseConversationId, placeOf } from "../conversation-id.ts";
 import type { Handling } from "../interactions/handling.ts";
+import type { AgentSessions } from "./agent-sessions.ts";
+import { sessionTitle } from "./session-title.ts";
 
 export interface AssistantPane {
   opened(event: unknown): Promise<void>;
   /** Called when a tab of the app was opened. Handles only the messages tab. */
   tabOpened(event: unknown): Promise<void>;
   stopped(event: unknown): Promise<void>;
+  renamed(event: unknown): void;
   said(message: InboundMessage): void;
+  /** Ends a session that shows work although no turn and no message is left there. Never rejects. */
+  endIfIdle(conversationId: string): Promise<void>;
+  /** A person took a message back, perhaps before its turn began. */
+  withdrawn(messageId: string): Promise<void>;
+}
+
+export interface AssistantPaneOptions extends Handling {
+  sessions: AgentSessions;
 }
 
 const openedSchema = z.object({ assistant_thread: z.object({ channel_id: z.string(), thread_ts: z.string() }) });
 const tabSchema = z.object({ channel: z.string(), tab: z.literal("messages") });
 const stoppedSchema = z.object({ channel: z.string(), user: z.string(), thread_ts: z.string().optional() });
-const maxTitleLength = 60;
+const renamedSchema = z.object({ channel: z.string(), thread_ts: z.string() });
 const minSuggestIntervalMs = 3_600_000;
 
 const prompts = [
@@ -28,8 +41,11 @@ const prompts = [
   { title: "Plan something", message: "Help me plan something. Ask me what it is and what matters about it." },
 ];
 
-export function createAssistantPane({ api, handlers, identity, people, log }: Handling): AssistantPane {
+export function createAssistantPane(options: AssistantPaneOptions): AssistantPane {
+  const { api, handlers, identity, people, sessions, log } = options;
   const untitled = createLruMap<true>(1_000);
+  /** Conversations of messages. */
+  const taken = createLruMap<string>(2_000);
   const suggestedAt = createLruMap<number>(1_000);
 
   async function suggest(place: { channel_id: string; thread_ts?: string }): Promise<void> {
@@ -37,6 +53,18 @@ export function createAssistantPane({ api, handlers, identity, people, log }: Ha
     await api.call("assistant.threads.setSuggestedPrompts", args, anyAnswer).catch((thrown: unknown) => {
       log.info({ error: messageOf(thrown) }, "could not set the suggested prompts");
     });
+  }
+
+  async function endIfIdle(conversationId: string): Promise<void> {
+    const place = parseConversationId(conversationId);
+    if (place === undefined || place.thread === null) return;
+    try {
+      const left = await handlers.unanswered("slack");
+      if (left.some((message) => message.conversationId === conversationId)) return;
+      await sessions(place.channel, place.thread).set("active");
+    } catch (thrown) {
+      log.warn({ error: messageOf(thrown) }, "could not see whether a session is over");
+    }
   }
 
   return {
@@ -64,14 +92,26 @@ export function createAssistantPane({ api, handlers, identity, people, log }: Ha
       const place = placeOf({ team, channel, thread: thread ?? null }, user);
       const isInThread = thread !== undefined;
       await handlers.onCommand({ ...place, isInThread, name: "stop", rest: "", by, at: Date.now() });
-      await endSession(api, channel, thread ?? null);
+      // A turn that runs, or waits for people, sets the state itself when it ends.
+      await endIfIdle(place.conversationId);
     },
-    said({ conversationId, text }) {
+    renamed(event) {
+      const parsed = renamedSchema.safeParse(event);
+      if (parsed.success) sessions(parsed.data.channel, parsed.data.thread_ts).renamed();
+    },
+    endIfIdle,
+    async withdrawn(messageId) {
+      const conversationId = taken.get(messageId);
+      if (conversationId !== undefined) await endIfIdle(conversationId);
+    },
+    said(message) {
+      const { id, conversationId } = message;
+      taken.set(id, conversationId);
       const place = parseConversationId(conversationId);
       const key = `${place?.channel}:${place?.thread}`;
       if (place === undefined || place.thread === null || !untitled.has(key)) return;
       untitled.delete(key);
-      const title = shorten(text.replace(/\s+/g, " ").trim(), maxTitleLength);
+      const title = sessionTitle(message);
       if (title === "") return;
       const args = { channel_id: place.channel, thread_ts: place.thread, title };
       api.call("assistant.threads.setTitle", args, anyAnswer).catch((thrown: unknown) => {
@@ -79,11 +119,4 @@ export function createAssistantPane({ api, handlers, identity, people, log }: Ha
       });
     },
   };
-}
-
-/** Ends a session that would otherwise show as working. Failures are ignored: apps that are not agents have none. */
-export async function endSession(api: SlackApi, channel: string, thread: string | null): Promise<void> {
-  if (thread === null) return;
-  const args = { channel_id: channel, thread_ts: thread, status: "active" };
-  await api.call("agents.sessions.setStatus", args, anyAnswer, { maxRetryMs: 0 }).catch(() => {});
 }

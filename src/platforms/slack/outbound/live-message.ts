@@ -9,21 +9,20 @@ import { leftOf } from "../../../lib/elapsed.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { formatNumber } from "../../../lib/text/format-number.ts";
-import { lowerFirst } from "../../../lib/text/lower-first.ts";
 import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import { unshownLevel } from "../../../ports/platform.ts";
-import { currentLine, noProgress, type Progress } from "../../../ports/progress.ts";
+import { noProgress, type Progress } from "../../../ports/progress.ts";
 import { createProgressLine } from "../../shared/progress-line.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { maxMarkdownLength } from "../limits.ts";
+import type { AgentSession, SessionState } from "./agent-sessions.ts";
 import { smallLine } from "./blocks.ts";
 import type { Footers } from "./footer.ts";
 import type { MessageSender } from "./message-sender.ts";
 import { type Stream, settledPart } from "./native-stream.ts";
 import { type Block, type MessageContent, renderMessage, renderMrkdwn, renderParts, shortText } from "./render.ts";
 import { type TaskChunk, taskChunks } from "./stream-tasks.ts";
-import type { ThreadStatus } from "./thread-status.ts";
 
 export interface LiveMessageOptions {
   key: string;
@@ -31,8 +30,8 @@ export interface LiveMessageOptions {
   rateLimiter: RateLimiter;
   /** Starts a stream with this text or these tasks. Returns undefined if streaming is not possible. */
   startStream(first: string, tasks: TaskChunk[]): Promise<Stream | undefined>;
-  /** Shows the progress outside the message until there is one. Absent outside threads. */
-  status?: ThreadStatus;
+  /** Shows that the turn works before there is a message. Absent outside threads. */
+  session?: AgentSession | undefined;
   footers: Footers;
   log: Log;
 }
@@ -41,10 +40,15 @@ export interface LiveMessage {
   /** Resolves when the first words are visible; later calls resolve immediately. Never rejects. */
   show(change: { text?: string; progress?: Progress }): Promise<void>;
   /**
-   * Undefined keeps the text shown so far. `below` follows the text, also if the text is too long for a message. Resolves
+   * Undefined keeps the text shown so far. If a stream ends with it, `state` is that of its session from now on. `below` follows the text, also if the text is too long for a message. Resolves
    * to the complete text if it did not fit into a message.
    */
-  close(text: string | undefined, footer?: AnswerFooter, below?: string): Promise<{ rest: string | undefined }>;
+  close(
+    text: string | undefined,
+    state: SessionState,
+    footer?: AnswerFooter,
+    below?: string,
+  ): Promise<{ rest: string | undefined }>;
   leave(): Promise<void>;
   /** Removes the message, because another one takes its place. */
   discard(): Promise<void>;
@@ -106,7 +110,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     return text !== shown.text || nextLine !== shown.line || tasks.length > 0;
   }
 
-  /** A stream shows the progress as tasks. A message shows it as a line, and before there is one, a status shows it. */
+  /** A stream shows the progress as tasks. A message shows it as a line, and before there is one, the session says enough. */
   function visible(): Visible {
     const { text, progress } = wanted;
     if (stream !== undefined) {
@@ -118,18 +122,11 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
         tasks: hasTasks ? taskChunks(progress, stream.tasks, Date.now()) : [],
       };
     }
-    const hasStatus = options.status?.isPossible() === true;
-    const isOnlyThought = hasStatus && progress.tasks.length === 0 && progress.isQueued !== true;
+    const isOnlyThought =
+      options.session?.isPossible() === true && progress.tasks.length === 0 && progress.isQueued !== true;
     const isPosted = sender.tsOf(key) !== undefined;
     const lineNow = isOnlyThought && !isPosted ? "" : line.of(progress, text !== "" || isPosted);
     return { text: headOf(text), line: lineNow, tasks: [] };
-  }
-
-  function showStatus(): void {
-    if (options.status === undefined || sender.tsOf(key) !== undefined || wanted.progress.isQueued === true) return;
-    const text = currentLine(wanted.progress, Date.now());
-    // Slack shows the status after the app's name. While the model writes, the text is about to come.
-    if (text !== "") void options.status.show(`is ${lowerFirst(text)}`);
   }
 
   function limitedCall(): keyof typeof minGapMs {
@@ -158,7 +155,6 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       await (ts === undefined ? sender.post(key, partial(next)) : sender.update(ts, key, partial(next)));
       markShown(next);
     } else markShown({ text: first, line: "", tasks: [] });
-    options.status?.posted();
   }
 
   /** Returns false if the stream is over. Edits then continue the message. */
@@ -167,7 +163,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     const isSame = rest === "" && tasks.length === 0;
     if (rest !== undefined && (isSame || (await open.append(rest, tasks)))) return true;
     // If this fails, the end still has to stop the stream.
-    await open.stop("", sender.metadata(key));
+    await open.stop("processing", "", sender.metadata(key));
     stream = undefined;
     return false;
   }
@@ -177,20 +173,19 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     shownAt = Date.now();
   }
 
-  async function finish(text: string, below: Block[]): Promise<void> {
+  async function finish(text: string, state: SessionState, below: Block[]): Promise<void> {
     const content = withBelow(renderMessage(text), below);
     const ts = text === "" ? await sender.find(key) : sender.tsOf(key);
     if (ts === undefined) {
       if (text === "") return;
       await sender.post(key, content);
-      options.status?.posted();
       return;
     }
     if (text === "") return await sender.remove(ts, key);
     if (stream !== undefined) {
       const [open, rest] = [stream, stream.next(text)];
       stream = undefined;
-      const isWhole = await open.stop(rest ?? "", sender.metadata(key), below).catch(() => false);
+      const isWhole = await open.stop(state, rest ?? "", sender.metadata(key), below).catch(() => false);
       // The tasks would stay in the message.
       if (isWhole && rest !== undefined && open.tasks.size === 0) return;
     } else if (shown.text === text && shown.line === "" && below.length === 0) return;
@@ -202,10 +197,10 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   }
 
   /** Tries plainer footers, and then the text without blocks, if Slack refuses the blocks. */
-  async function finishWith(text: string, footer: AnswerFooter | undefined): Promise<void> {
+  async function finishWith(text: string, state: SessionState, footer: AnswerFooter | undefined): Promise<void> {
     for (const [index, below] of options.footers.variants(footer).entries()) {
       try {
-        await finish(text, below);
+        await finish(text, state, below);
         if (footer !== undefined) options.footers.refused(footer, index);
         return;
       } catch (thrown) {
@@ -235,7 +230,6 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   return {
     async show(change) {
       wanted = { ...wanted, ...change };
-      if (change.progress !== undefined) showStatus();
       if (timer !== undefined || !isBehind()) return;
       if (sender.tsOf(key) === undefined || working === undefined) await work();
     },
@@ -247,21 +241,19 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       await sender.endStream(ts, key);
       await sender.remove(ts, key);
     },
-    async close(said, footer, below = "") {
+    async close(said, state, footer, below = "") {
       await endUpdates();
       if (said === undefined) {
         // An earlier process may have died before it stored the ts. Its stream would stay open.
         const ts = await sender.find(key);
         const isOnlyProgress = shown.text === "" && (shown.line !== "" || (stream?.tasks.size ?? 0) > 0);
         if (ts !== undefined) await (isOnlyProgress ? sender.remove(ts, key) : sender.endStream(ts, key));
-        await options.status?.show("");
         return { rest: undefined };
       }
       const text = [said, below].filter(Boolean).join("\n\n");
       const isLong = renderParts(text).length > 1;
       const final = isLong ? beginningAnd(below, text) : text;
-      await finishWith(final, footer);
-      await options.status?.show("");
+      await finishWith(final, state, footer);
       return { rest: isLong ? text : undefined };
     },
   };

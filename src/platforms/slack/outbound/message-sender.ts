@@ -12,6 +12,7 @@ import type { Posts } from "../../../ports/platform.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
+import type { AgentSession } from "./agent-sessions.ts";
 import { shareFiles, type UploadedFile } from "./files-out.ts";
 import { type Destination, messagesOf } from "./messages-of.ts";
 import { type MessageContent, withoutPreviews } from "./render.ts";
@@ -19,6 +20,8 @@ import { type MessageContent, withoutPreviews } from "./render.ts";
 export interface MessageSenderOptions {
   api: SlackApi;
   destination: Destination;
+  /** Absent outside threads. */
+  session?: AgentSession | undefined;
   posts: Posts;
   turnId: string;
   botUserId(): Promise<string>;
@@ -198,7 +201,9 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
 
   async function endStream(ts: string, key: string): Promise<void> {
     const args = { channel: destination.channel, ts, metadata: metadata(key) };
-    await api.call("chat.stopStream", args, anyAnswer).catch((thrown: unknown) => {
+    const stop = (fields: object) => api.call("chat.stopStream", { ...args, ...fields }, anyAnswer);
+    const stopped = options.session?.stopping(undefined, stop) ?? stop({});
+    await stopped.catch((thrown: unknown) => {
       if (!isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user", "message_not_found")) throw thrown;
     });
   }

@@ -15,6 +15,7 @@ import type { People } from "../api/people.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseMessageId } from "../conversation-id.ts";
 import { maxStreamBytes } from "../limits.ts";
+import type { AgentSession } from "./agent-sessions.ts";
 import type { MessageSender } from "./message-sender.ts";
 import type { Destination } from "./messages-of.ts";
 import { createStream, type Stream, streamContent } from "./native-stream.ts";
@@ -29,6 +30,8 @@ export interface Beginning {
   /** Of the reply. */
   api: SlackApi;
   destination: Destination;
+  /** Of the destination's thread. */
+  session: AgentSession;
   target: ReplyTarget;
   sender: MessageSender;
   key: string;
@@ -70,7 +73,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
   }
 
   async function startNow(beginning: Beginning): Promise<Stream | undefined> {
-    const { api: own, destination, sender, key } = beginning;
+    const { api: own, destination, session, sender, key } = beginning;
     const recipient = await recipientOf(beginning);
     if (recipient === undefined && !isDirect(destination.channel)) return undefined;
     const first = safeMarkdown(beginning.first);
@@ -79,14 +82,15 @@ export function createStreaming(options: StreamingOptions): Streaming {
       ...{ channel: destination.channel, thread_ts: destination.thread, ...recipient },
       ...{ ...streamContent(first, beginning.tasks), task_display_mode: "plan" },
     };
-    const { ts, isFound } = await sender.postStream(
-      key,
-      async () => (await own.call("chat.startStream", args, startedSchema, { isOnce: true, maxRetryMs: 0 })).ts,
+    const { ts, isFound } = await sender.postStream(key, () =>
+      session.starting(
+        async () => (await own.call("chat.startStream", args, startedSchema, { isOnce: true, maxRetryMs: 0 })).ts,
+      ),
     );
     // The text has changed since an earlier stream started, so edits continue that message.
     if (isFound) return undefined;
-    const { channel, thread } = destination;
-    return createStream({ api: own, channel, thread, ts, first, firstTasks: beginning.tasks });
+    const { channel } = destination;
+    return createStream({ api: own, session, channel, ts, first, firstTasks: beginning.tasks });
   }
 
   return {

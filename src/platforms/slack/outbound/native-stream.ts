@@ -2,7 +2,7 @@
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import { maxStreamBytes, maxStreamBytesWithTasks, streamLifetimeMs } from "../limits.ts";
-import { endSession } from "./assistant-pane.ts";
+import type { AgentSession, SessionState } from "./agent-sessions.ts";
 import type { Metadata } from "./message-sender.ts";
 import type { Block } from "./render.ts";
 import { beginningOf, safeMarkdown } from "./safe-text.ts";
@@ -10,12 +10,12 @@ import { chunkKey, type TaskChunk, tasksBytes } from "./stream-tasks.ts";
 
 export interface Stream {
   ts: string;
-  /** Returns what to append to reach this text, possibly anyAnswer, or undefined if a stream can't show it. */
+  /** Returns what to append to reach this text, possibly nothing, or undefined if a stream can't show it. */
   next(markdown: string): string | undefined;
-  /** Returns false if Slack or the person ended the stream, and then also ends its session. */
+  /** Returns false if Slack or the person ended the stream. */
   append(text: string, tasks?: TaskChunk[]): Promise<boolean>;
-  /** `below` are blocks that follow the text. */
-  stop(rest: string, metadata: Metadata, below?: readonly Block[]): Promise<boolean>;
+  /** Sets the session's state, too. `below` are blocks that follow the text. */
+  stop(state: SessionState, rest: string, metadata: Metadata, below?: readonly Block[]): Promise<boolean>;
   isOld(): boolean;
   /** The tasks that the stream shows, by `chunkKey`. They stay in the message when the stream ends. */
   tasks: ReadonlyMap<string, TaskChunk>;
@@ -23,8 +23,8 @@ export interface Stream {
 
 export interface StreamOptions {
   api: SlackApi;
+  session: AgentSession;
   channel: string;
-  thread: string | null;
   ts: string;
   first: string;
   firstTasks: TaskChunk[];
@@ -36,7 +36,7 @@ const maxStreamMs = streamLifetimeMs - 60_000;
 /** Retry for long, because a late partial text is better than none. */
 const maxRetryMs = 20_000;
 
-export function createStream({ api, channel, thread, ts, first, firstTasks }: StreamOptions): Stream {
+export function createStream({ api, session, channel, ts, first, firstTasks }: StreamOptions): Stream {
   const tasks = new Map(firstTasks.map((task) => [chunkKey(task), task]));
   const startedAt = Date.now();
   let sent = first;
@@ -48,7 +48,6 @@ export function createStream({ api, channel, thread, ts, first, firstTasks }: St
     } catch (thrown) {
       if (isSlackError(thrown, "msg_too_long", "msg_blocks_too_many", "invalid_chunks")) return false;
       if (!isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user")) throw thrown;
-      await endSession(api, channel, thread);
       return false;
     }
   }
@@ -69,10 +68,14 @@ export function createStream({ api, channel, thread, ts, first, firstTasks }: St
       for (const task of newTasks) tasks.set(chunkKey(task), task);
       return true;
     },
-    stop(rest, metadata, below = []) {
+    stop(state, rest, metadata, below = []) {
       const text = rest === "" ? {} : { markdown_text: rest };
       const args = { channel, ts, metadata, ...text, ...(below.length === 0 ? {} : { blocks: below }) };
-      return isTaken(api.call("chat.stopStream", args, anyAnswer, { isOnce: true }));
+      return isTaken(
+        session.stopping(state, (fields) =>
+          api.call("chat.stopStream", { ...args, ...fields }, anyAnswer, { isOnce: true }),
+        ),
+      );
     },
     tasks,
     isOld: () => Date.now() - startedAt > maxStreamMs,

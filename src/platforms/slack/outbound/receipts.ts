@@ -1,5 +1,5 @@
 /**
- * Shows at once that a message is taken: by a status in its thread, or, where Slack has no statuses, by a reaction that goes
+ * Shows at once that a message is taken: by the session of its thread, or, where Slack has no sessions, by a reaction that goes
  * away with the answer. The store names the messages with it, so any process can take it away, and those that Slack did not let
  * it take away, so that it tries until it can. A configured reaction is there as well, and stays.
  */
@@ -13,10 +13,12 @@ import type { Store } from "../../../ports/store.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isAway, isSlackError } from "../api/api-problems.ts";
 import { parseConversationId, parseMessageId } from "../conversation-id.ts";
-import type { ThreadStatuses } from "./thread-status.ts";
+import type { AgentSessions } from "./agent-sessions.ts";
+import { sessionTitle } from "./session-title.ts";
 
 export interface Receipts {
-  give(message: InboundMessage): void;
+  /** Resolves when the thread shows it, if it has a session. Never rejects. */
+  give(message: InboundMessage): Promise<void>;
   /** Call this when an answer or a card is there. Never rejects. */
   end(conversationId: string): Promise<void>;
   /** Takes away what could not be taken away before, perhaps by an earlier process. Never rejects. */
@@ -25,7 +27,7 @@ export interface Receipts {
 
 export interface ReceiptsOptions {
   api: SlackApi;
-  statuses: ThreadStatuses;
+  sessions: AgentSessions;
   store: Store;
   /** Set if other processes use the store too. */
   withLock?: WithLock | undefined;
@@ -35,7 +37,6 @@ export interface ReceiptsOptions {
   log: Log;
 }
 
-const takenStatus = "is on it";
 const waitingReaction = "hourglass_flowing_sand";
 const maxReactionMs = 5_000;
 const tryAgainMs = 30_000;
@@ -47,7 +48,7 @@ const keptMs = 86_400_000;
 const markedSchema = z.array(z.string());
 
 export function createReceipts(options: ReceiptsOptions): Receipts {
-  const { api, statuses, store, withLock, signal, ackReaction, log } = options;
+  const { api, sessions, store, withLock, signal, ackReaction, log } = options;
   const oneAtATime = createKeyedMutex();
   let timer: NodeJS.Timeout | undefined;
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
@@ -132,13 +133,18 @@ export function createReceipts(options: ReceiptsOptions): Receipts {
   }
 
   return {
-    give({ id, conversationId }) {
+    async give(message) {
+      const { id, conversationId } = message;
       const place = parseConversationId(conversationId);
       if (place === undefined) return;
-      const isInThread = place.thread !== null;
-      if (place.thread !== null) void statuses(place.channel, place.thread).begin(takenStatus);
       if (ackReaction !== null) void react("reactions.add", id, ackReaction);
-      else if (!isInThread) void inOrder(conversationId, () => mark(conversationId, id));
+      else if (place.thread === null) void inOrder(conversationId, () => mark(conversationId, id));
+      if (place.thread === null) return;
+      const [title, initiator] = [sessionTitle(message), message.author.isBot ? undefined : message.author.id];
+      await sessions(place.channel, place.thread).set("processing", {
+        ...(title === "" ? {} : { title }),
+        ...(initiator === undefined ? {} : { initiator_user_id: initiator }),
+      });
     },
     async end(conversationId) {
       if (ackReaction === null) await inOrder(conversationId, () => unmark(conversationId));

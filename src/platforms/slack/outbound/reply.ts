@@ -20,6 +20,7 @@ import type { SlackApi } from "../api/api.ts";
 import { isAway, isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { formatMessageId, isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
+import type { AgentSession, AgentSessions, SessionState } from "./agent-sessions.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
 import { noteMessage } from "./cards/mention-line.ts";
 import { type OutgoingFile, readFiles, type UploadedFile, uploadFile } from "./files-out.ts";
@@ -31,7 +32,6 @@ import type { Streaming } from "./native-stream-policy.ts";
 import { questionMessage } from "./question.ts";
 import type { Receipts } from "./receipts.ts";
 import { renderMessage, renderParts } from "./render.ts";
-import type { ThreadStatuses } from "./thread-status.ts";
 
 export interface ReplyOptions {
   api: SlackApi;
@@ -39,7 +39,7 @@ export interface ReplyOptions {
   posts: Posts;
   rateLimiter: RateLimiter;
   streaming: Streaming;
-  statuses: ThreadStatuses;
+  sessions: AgentSessions;
   receipts: Receipts;
   footers: Footers;
   formContents: FormContents;
@@ -63,11 +63,17 @@ export function createSlackReply(options: ReplyOptions): Reply {
     thread: place.thread,
     since: sinceOf(target),
   };
+  const session: AgentSession | undefined =
+    destination === undefined || destination.thread === null
+      ? undefined
+      : options.sessions(destination.channel, destination.thread);
   const oneAtATime = createKeyedMutex();
   let begun: Promise<Begun> | undefined;
   let segment: LiveMessage | undefined;
   let latest: { text?: string; progress?: Progress } = {};
   let hasPreviews = true;
+  /** Cards and questions that people have not answered yet. */
+  const waitingFor = new Set<string>();
 
   function inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
     return oneAtATime(target.turnId, work);
@@ -90,6 +96,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const sender = createMessageSender({
       api,
       destination,
+      session,
       posts,
       turnId: target.turnId,
       botUserId,
@@ -106,7 +113,11 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return sender.textKey(sender.keys().filter((key) => /^(?:card|question):/.test(key)).length);
   }
 
-  /** Slack fetches the addresses of a stream, and perhaps those of its edits, so a post without previews takes its place. */
+  /**
+   * Slack fetches the addresses of a stream, and tasks may repeat some, so after words of others there is none: progress is a line in
+   * a post without previews, and the session shows that the turn works. That post also takes the place of a stream, whose edits may
+   * be fetched, too.
+   */
   async function openSegment({ sender, destination: at }: Begun): Promise<LiveMessage> {
     const open = segment ?? createSegment(sender, at);
     if (hasPreviews || !sender.isStream(segmentKey(sender))) return open;
@@ -121,16 +132,24 @@ export function createSlackReply(options: ReplyOptions): Reply {
       ...{ key, sender, log, rateLimiter: options.rateLimiter },
       footers: options.footers,
       startStream: async (first, tasks) =>
-        isResumed || !hasPreviews
+        isResumed || !hasPreviews || session === undefined
           ? undefined
-          : await options.streaming.start({ api: options.api, destination: at, target, sender, key, first, tasks }),
-      ...(at.thread === null ? {} : { status: options.statuses(at.channel, at.thread) }),
+          : await options.streaming.start({
+              ...{ api: options.api, destination: at, session, target, sender, key, first, tasks },
+            }),
+      session,
     });
     return segment;
   }
 
+  /** Another process that continues the reply sets the states itself. */
+  async function setState(state: SessionState): Promise<void> {
+    if (posts.isLost?.() !== true) await session?.set(state);
+  }
+
   async function show(change: { text?: string; progress?: Progress }): Promise<void> {
     latest = { ...latest, ...change };
+    if (waitingFor.size === 0) void setState("processing");
     try {
       await (await openSegment(await begin())).show(latest);
     } catch (thrown) {
@@ -142,10 +161,11 @@ export function createSlackReply(options: ReplyOptions): Reply {
   async function closeSegment(
     place: Begun,
     text: string | undefined,
+    state: SessionState,
     footer?: AnswerFooter,
     below?: string,
   ): Promise<{ rest: string | undefined }> {
-    const closed = await (await openSegment(place)).close(text, footer, below);
+    const closed = await (await openSegment(place)).close(text, state, footer, below);
     segment = undefined;
     latest = {};
     // Don't wait: the message itself already shows the progress.
@@ -173,7 +193,13 @@ export function createSlackReply(options: ReplyOptions): Reply {
         },
       );
     }
-    const { rest } = await closeSegment(place, text, footer, [wordsBelow, ...notes].filter(Boolean).join("\n\n"));
+    const { rest } = await closeSegment(
+      place,
+      text,
+      "active",
+      footer,
+      [wordsBelow, ...notes].filter(Boolean).join("\n\n"),
+    );
     if (areShared) return;
     try {
       const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
@@ -182,6 +208,17 @@ export function createSlackReply(options: ReplyOptions): Reply {
       const names = [...(rest === undefined ? [] : ["answer.md"]), ...uploaded.map(({ title }) => title)];
       await sayInstead(sender, names, rest, thrown);
     }
+  }
+
+  /** However the answer went, the turn is over here, unless the service is away and the same call comes again. */
+  async function ended(shown: Promise<void>): Promise<void> {
+    try {
+      await shown;
+    } catch (thrown) {
+      if (!isAway(thrown)) await setState("active");
+      asRejection(thrown);
+    }
+    await setState("active");
   }
 
   async function sayInstead(
@@ -205,9 +242,11 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const place = await begin();
     const { sender } = place;
     const key = `card:${card.id}`;
-    if (sender.tsOf(key) === undefined) await closeSegment(place, latest.text);
+    waitingFor.add(card.id);
+    if (sender.tsOf(key) === undefined) await closeSegment(place, latest.text, "suspended");
     await options.formContents.keep(card);
     await showCard(sender, card);
+    await setState("suspended");
     const { files } = cardMessages(card, "awaited");
     if (files.length === 0 || sender.isKept(filesKey(card))) return;
     try {
@@ -238,6 +277,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
   }
 
   async function settle(card: ApprovalCard): Promise<void> {
+    waitingFor.delete(card.id);
     if (destination === undefined) return;
     const { sender } = await begin();
     if ((await sender.find(`card:${card.id}`)) === undefined) return;
@@ -263,11 +303,15 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const { sender } = place;
     const key = `question:${card.id}`;
     await options.formContents.keepQuestion(card);
+    if (card.isOpen) waitingFor.add(card.id);
+    else waitingFor.delete(card.id);
     const ts = card.isOpen ? sender.tsOf(key) : await sender.find(key);
-    if (ts !== undefined) return await sender.update(ts, key, questionMessage(card));
-    if (!card.isOpen) return;
-    await closeSegment(place, latest.text);
-    await sender.post(key, questionMessage(card));
+    if (ts === undefined && !card.isOpen) return;
+    if (ts === undefined) {
+      await closeSegment(place, latest.text, "suspended");
+      await sender.post(key, questionMessage(card));
+    } else await sender.update(ts, key, questionMessage(card));
+    if (card.isOpen) await setState("suspended");
   }
 
   return {
@@ -280,11 +324,12 @@ export function createSlackReply(options: ReplyOptions): Reply {
     settle: (card) => inOrder(() => settle(card)),
     note: (said) => inOrder(() => note(said).catch(asRejection)),
     question: (card) => inOrder(() => question(card).catch(asRejection)),
-    finish: (text, files, footer, notes) => inOrder(() => end(text, files, footer, notes).catch(asRejection)),
-    fail: (text, reason, footer) => inOrder(() => end(text, [], footer, reason).catch(asRejection)),
+    finish: (text, files, footer, notes) => inOrder(() => ended(end(text, files, footer, notes))),
+    fail: (text, reason, footer) => inOrder(() => ended(end(text, [], footer, reason))),
     park: () =>
       inOrder(async () => {
-        if (segment !== undefined) await closeSegment(await begin(), latest.text);
+        if (segment !== undefined) await closeSegment(await begin(), latest.text, "suspended");
+        await setState("suspended");
       }),
     leave: () => inOrder(async () => segment?.leave()),
   };
