@@ -94,6 +94,7 @@ const waitForSlackMs = 86_400_000;
 /** So that one failed request is not taken for an outage. */
 const maxProbeRetryMs = 2_000;
 const maxKnownAuthors = 5_000;
+const maxTold = 1_000;
 /** Slack sends events again for about this long; after longer absences, all conversations are read. */
 const maxRedeliveryMs = 60_000;
 
@@ -105,7 +106,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const health = createHealth(log);
   const onProblem = (problem: RemoraError) => health.problem(problem);
   const api = createSlackApi({
-    ...{ token: access.botToken, ...where, onProblem, onTokenTaken: health.tokenTaken },
+    ...{ token: access.botToken, ...where, onProblem, onRefused: health.refused, onTokenTaken: health.tokenTaken },
     ...{ log, signal: ended.signal },
     ...(options.budget === undefined ? {} : { budget: options.budget }),
   });
@@ -116,6 +117,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const files = createSlackFiles({ api, token: access.botToken, ...where, log, signal: ended.signal });
   const cursors = createCursors(store, log, options.withLock);
   const authors = createLruMap<string>(maxKnownAuthors);
+  const told = createLruMap<true>(maxTold);
   const formContents = createFormContents(store, "slack");
   const rateLimiter = createRateLimiter();
   const footers = createFooters(log);
@@ -143,7 +145,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
 
   function listen(handlers: PlatformHandlers) {
     const ephemeral = createEphemeralReplies(api);
-    const shared: Handling = { handlers, api, identity, people, ephemeral, log };
+    const shared: Handling = { handlers, api, identity, people, threads, ephemeral, log };
     const pane = createAssistantPane(shared);
     const onTaken = (message: InboundMessage) => {
       pane.said(message);
@@ -290,7 +292,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         api: apiForReply(api, posts),
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
-        joinThread: threads.join,
+        threads,
+        told,
       }),
     async mayRead(conversationId, person) {
       const place = parseConversationId(conversationId);
@@ -302,7 +305,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     lookAgain: async (message) => await (await listening)?.(Promise.resolve([message])),
     openFile: files.open,
     chat: createChatActions({
-      ...{ api, identity, people, access: chatAccess, threads, search, log },
+      ...{ api, identity, people, access: chatAccess, threads, search, told, log },
       signal: ended.signal,
     }),
     async probe() {

@@ -1,4 +1,5 @@
 /** Slack's state in one line that tells a person what to do: first the connection, then open problems. */
+import { elapsedSince } from "../../../lib/elapsed.ts";
 import type { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { PlatformHealth } from "../../../ports/platform.ts";
@@ -11,6 +12,8 @@ export interface Health {
   /** Call this after every successful call, which proves that the token is valid. */
   tokenTaken(): void;
   problem(problem: RemoraError): void;
+  /** Slack refused a message for a reason that has nothing to do with its place. Shown for a while. */
+  refused(problem: RemoraError): void;
   /** The scopes that the token lacks. */
   lacks(scopes: readonly string[]): void;
   clock(skewMs: number | undefined): void;
@@ -22,6 +25,7 @@ export interface Health {
 /** Signatures fail if the clocks differ by five minutes, so a difference of one minute is reported. */
 const minReportedSkewMs = 60_000;
 const maxProblems = 10;
+const refusedShownMs = 3_600_000;
 
 export function createHealth(log: Log): Health {
   let connection: { isConnected: boolean; text: string } = { isConnected: false, text: "not connected yet" };
@@ -30,6 +34,7 @@ export function createHealth(log: Log): Health {
   let scopeProblem: string | undefined;
   let missingText: string | undefined;
   const problems = new Map<string, string>();
+  let refused: { text: string; at: number } | undefined;
 
   return {
     connected(as) {
@@ -51,6 +56,11 @@ export function createHealth(log: Log): Health {
         problems.set(problem.message, problem.message);
       }
     },
+    refused(problem) {
+      const text = `Slack refused a message: ${problem.message}`;
+      if (refused?.text !== text) log.error({ code: problem.code }, text);
+      refused = { text, at: Date.now() };
+    },
     lacks(scopes) {
       const before = scopeProblem;
       scopeProblem = scopes.length === 0 ? undefined : `the bot token lacks ${scopes.join(", ")}: ${scopesAdvice}`;
@@ -66,7 +76,8 @@ export function createHealth(log: Log): Health {
     now() {
       // With a token that Slack refuses, an open socket says nothing.
       const line = tokenProblem !== undefined && connection.isConnected ? undefined : connection.text;
-      const texts = [tokenProblem, line, scopeProblem, clockProblem, missingText, ...problems.values()];
+      const recent = refused === undefined || elapsedSince(refused.at) > refusedShownMs ? undefined : refused.text;
+      const texts = [tokenProblem, line, scopeProblem, clockProblem, missingText, recent, ...problems.values()];
       return {
         isConnected: connection.isConnected && tokenProblem === undefined,
         detail: texts.filter((text) => text !== undefined).join("; "),
