@@ -129,7 +129,10 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const requests = createSignedRequests({ ledger: options.ledger, isShared: withLock !== undefined });
   const http: HttpReceiver | undefined =
     transport.type === "http"
-      ? createHttpReceiver({ signingSecret: transport.signingSecret, requests, log })
+      ? createHttpReceiver({
+          ...{ signingSecret: transport.signingSecret, requests, log },
+          onDropped: (minute) => onDropped(minute),
+        })
       : undefined;
   const search =
     access.userToken === undefined
@@ -139,6 +142,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
           people,
         );
   let receiver: Receiver | undefined;
+  let onDropped: (minute: number) => void = () => {};
 
   /** Resolves to what reads messages again. */
   let listening: Promise<ReturnType<typeof createMissedChanges>> | undefined;
@@ -164,6 +168,10 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         if (report.isOver) logReport(report, log);
       },
     });
+    onDropped = (minute) => {
+      health.dropped();
+      void catchUp.minuteDropped(minute).then(() => readMissedChanges());
+    };
     const readMissedChanges = createMissedChanges({ api, handlers, inbound, log });
     /** Only what Slack sends waits, not what is fetched. */
     const live: Inbound = {
@@ -261,6 +269,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
           ...{ appToken: transport.type === "socket" ? transport.appToken : "", ...where, log, signal },
           refusedTokenRetryMs,
           dispatcher: options.dispatcher,
+          onDropped: (minute) => onDropped(minute),
           ...{ onConnected, onProblem: (problem) => tokenOf(problem, health) },
           onDisconnected() {
             offlineSince = Date.now();
