@@ -105,7 +105,13 @@ export function buildConversations(options: AppOptions, state: State, links: Con
 
   const approvals = openApprovals(options, state, links);
   links.approvals.set(approvals);
+  const elsewhere = createElsewhere({
+    ...{ openReply: deliveries.open, log },
+    reach: (platform) => links.platform(platform)?.reach,
+    owners: () => settings.config.safety.owners,
+  });
   const questions = createQuestions({
+    directTarget: elsewhere.directTarget,
     ...{ ledger, bus, redact, log, barredBecause: links.barredBecause },
     show: async (card) => (await deliveries.current(card.target)).question(card),
   });
@@ -138,11 +144,6 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     }),
   );
 
-  const elsewhere = createElsewhere({
-    ...{ openReply: deliveries.open, log },
-    reach: (platform) => links.platform(platform)?.reach,
-    owners: () => settings.config.safety.owners,
-  });
   const footer = buildFooters(options, reports);
   const deps: Omit<TurnDeps, "deliver"> = {
     ...{ ledger, events, log, approvals },

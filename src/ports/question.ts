@@ -40,6 +40,8 @@ export interface QuestionRecord {
   skill?: string;
   question: string;
   options: string[];
+  /** Set if it could not be shown where it belongs: where it is instead, and the end of "I can't write there: ". */
+  elsewhere?: { target: ReplyTarget; why: string };
   picked?: number;
   pickedBy?: Author;
 }

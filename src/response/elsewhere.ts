@@ -16,16 +16,18 @@ export interface ElsewhereOptions {
   log: Log;
 }
 
-export function createElsewhere({
-  openReply,
-  reach,
-  owners,
-  log,
-}: ElsewhereOptions): Pick<TurnDeps, "deliverDirect" | "tellUnseen"> {
-  async function direct({ id, target }: TurnRecord, userId: string): Promise<Delivery> {
+export interface Elsewhere extends Pick<TurnDeps, "deliverDirect" | "tellUnseen"> {
+  /** As of `QuestionsOptions`. */
+  directTarget(target: ReplyTarget, userId: string): Promise<ReplyTarget>;
+}
+
+export function createElsewhere({ openReply, reach, owners, log }: ElsewhereOptions): Elsewhere {
+  async function directTarget(target: ReplyTarget, userId: string): Promise<ReplyTarget> {
     const conversationId = (await reach(target.platform)?.direct(userId)) ?? "";
-    return await openReply({ ...target, conversationId, turnId: copyTurnId(id, userId) });
+    return { ...target, conversationId, turnId: copyTurnId(target.turnId, userId) };
   }
+
+  const direct = async ({ target }: TurnRecord, userId: string) => await openReply(await directTarget(target, userId));
 
   async function askedIn({ target: { platform, conversationId, messageId } }: TurnRecord): Promise<string> {
     const place = await reach(platform)
@@ -35,6 +37,7 @@ export function createElsewhere({
   }
 
   return {
+    directTarget,
     async deliverDirect(turn) {
       const [delivery, asked] = await Promise.all([direct(turn, requesterOf(turn).id), askedIn(turn)]);
       return { delivery, asked };
