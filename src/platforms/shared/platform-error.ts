@@ -25,5 +25,13 @@ export function replyLost(platform: string): RemoraError {
 /** See `isPlatformAway` in ports/platform.ts. */
 export function platformAway(platform: string, cause: unknown): RemoraError {
   const message = `accepts nothing at the moment: ${messageOf(cause)}`;
-  return new RemoraError({ code: "platform.away", place: `platform ${platform}`, message, isRetryable: true, cause });
+  const plain = "the service accepts nothing at the moment. Try again in a while.";
+  return new RemoraError({
+    code: "platform.away",
+    place: `platform ${platform}`,
+    message,
+    plain,
+    isRetryable: true,
+    cause,
+  });
 }

@@ -106,6 +106,7 @@ const messageErrors = new Set([
   "stopped_by_user",
   "streaming_state_conflict",
 ]);
+const notNow = "Slack can't do that at the moment. Try again in a while.";
 const noReason = "Slack refused it and gave no reason that I know. The log has what it said.";
 
 export function problemOf(method: string, thrown: unknown): RemoraError {
@@ -132,6 +133,7 @@ export function waitAsked(method: string, retryAfterMs: number, cause?: unknown)
 function refusalOf(method: string, data: { error: string; needed?: unknown; provided?: unknown }): RemoraError {
   const { error } = data;
   const known = advice[error] ?? sentenceOf(error);
+  const isPassing = passingErrors.has(error);
   const isMissingScope = error === "missing_scope";
   return new RemoraError({
     code: `slack.${error}`,
@@ -139,8 +141,8 @@ function refusalOf(method: string, data: { error: string; needed?: unknown; prov
     message: isMissingScope ? missingScopeText(data) : `${error}: ${known ?? detailOf(data)}`,
     plain: isMissingScope
       ? `the app lacks the permission ${String(data.needed ?? "for that")}. Whoever runs me can add it.`
-      : (known ?? noReason),
-    isRetryable: passingErrors.has(error),
+      : (known ?? (isPassing ? notNow : noReason)),
+    isRetryable: isPassing,
   });
 }
 

@@ -1,5 +1,5 @@
 /** What tools can do in Slack besides answering. ports/chat.ts gives the rules. */
-import { messageOf } from "../../../lib/errors.ts";
+import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { LruMap } from "../../../lib/lru-map.ts";
 import { upperFirst } from "../../../lib/text/sentence.ts";
@@ -7,7 +7,7 @@ import type { ChatActions } from "../../../ports/chat.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import { attachmentNote } from "../../shared/tool-files.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
-import { isRefusal, isSlackError, plainOf } from "../api/api-problems.ts";
+import { isAway, isRefusal, isSlackError, plainOf } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
@@ -166,7 +166,10 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
 /** The model reads the failure, and may repeat it to people, so it has no name of Slack's. */
 async function inWords<T>(work: () => Promise<T>): Promise<T> {
   return await work().catch((thrown: unknown) => {
-    throw isRefusal(thrown) ? platformError("slack", "refused", upperFirst(thrown.plain), thrown) : thrown;
+    if (!isRefusal(thrown) && !isAway(thrown)) throw thrown;
+    const { plain, isRetryable } = thrown as RemoraError;
+    const [code, place] = ["platform.refused", "platform slack"];
+    throw new RemoraError({ code, place, message: upperFirst(plain), isRetryable, cause: thrown });
   });
 }
 
