@@ -21,9 +21,8 @@ import type { ApprovalDesk } from "../ports/approval.ts";
 import type { ChatSearch } from "../ports/chat-services.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
-import { copyTurnId } from "../ports/copies.ts";
 import type { Author, ReplyTarget } from "../ports/message.ts";
-import type { Platform, PlatformHandlers } from "../ports/platform.ts";
+import { isNoRoute, type Platform, type PlatformHandlers } from "../ports/platform.ts";
 import type { Questions } from "../ports/question.ts";
 import type { Schedules } from "../ports/schedule.ts";
 import type { TurnDeps } from "../ports/turn-deps.ts";
@@ -31,6 +30,7 @@ import type { TurnReports } from "../ports/turn-report.ts";
 import { isAtLeast } from "../ports/visitor.ts";
 import { createQuestions } from "../questions/questions.ts";
 import type { Deliveries } from "../response/deliveries.ts";
+import { createElsewhere } from "../response/elsewhere.ts";
 import { readModel } from "../response/parse.ts";
 import { describeMisfit } from "../response/schema-check.ts";
 import { createSchedules } from "../schedules/schedules.ts";
@@ -105,7 +105,13 @@ export function buildConversations(options: AppOptions, state: State, links: Con
 
   const approvals = openApprovals(options, state, links);
   links.approvals.set(approvals);
+  const elsewhere = createElsewhere({
+    ...{ openReply: deliveries.open, log },
+    reach: (platform) => links.platform(platform)?.reach,
+    owners: () => settings.config.safety.owners,
+  });
   const questions = createQuestions({
+    directTarget: elsewhere.directTarget,
     ...{ ledger, bus, redact, log, barredBecause: links.barredBecause },
     show: async (card) => (await deliveries.current(card.target)).question(card),
   });
@@ -146,11 +152,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     modelNotes: createModelNotes(),
     askDirectly,
     readModel: wrap("readModel", readModel),
-    async deliverDirect({ id, target, messages: [first] }) {
-      const [userId = "", reach] = [first?.author.id, links.platform(target.platform)?.reach];
-      const conversationId = (await reach?.direct(userId)) ?? "";
-      return await deliveries.open({ ...target, conversationId, turnId: copyTurnId(id, userId) });
-    },
+    ...elsewhere,
     toolbox: tools.toolbox,
     gate: wrap("gate", links.skills.gate),
     containment: sandbox.containment,
@@ -233,7 +235,12 @@ function openApprovals(
       serves: links.serves,
       reach: (platform) => links.platform(platform)?.reach,
       post: async (card) => (await links.deliveries.open(card.target)).ask(card),
-      say: async (target, note) => (await links.deliveries.open(target)).note(note),
+      say: async (target, note) =>
+        await (await links.deliveries.open(target)).note(note).catch((thrown: unknown) => {
+          // It would be refused again and again.
+          if (!isNoRoute(thrown)) throw thrown;
+          log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "nobody would see a line about a card");
+        }),
     },
     wake(turnId) {
       const woken = links.conversations.get().wake(turnId);

@@ -70,6 +70,7 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
         if (key.startsWith("card:")) await links.approvals.get().posted(key.slice("card:".length), turnId, messageId);
       }),
     cardWriter: createCardWriter({ leases, cardNow: (cardId, turnId) => links.approvals.get().card(cardId, turnId) }),
+    askElsewhere: (cardId, why) => links.approvals.get().askElsewhere(cardId, why),
     ...{ redact, wrap, log },
   });
   return {

@@ -147,6 +147,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       const found = await cardsOf(context, cardId);
       return found.find(({ target }) => target.turnId === turnId) ?? found[0];
     },
+    askElsewhere: notifier.elsewhere,
     async posted(cardId, turnId, messageId) {
       await ledger.transition("card", cardId, ["made"], "made", (card) => {
         const others = card.messages.filter((message) => message.turnId !== turnId || message.messageId !== messageId);

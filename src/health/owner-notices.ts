@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { approverOf } from "../lib/approver-entry.ts";
+import { peopleAmong } from "../lib/approver-entry.ts";
 import { elapsedSince } from "../lib/elapsed.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -77,7 +77,9 @@ export function createOwnerNotices(options: OwnerNoticesOptions): OwnerNotices {
 
   function receivers(): { service: string; userId: string }[] {
     const working = services().filter(({ isConnected }) => isConnected);
-    return working.flatMap(({ name }) => ownersOn(name, options.owners()).map((userId) => ({ service: name, userId })));
+    return working.flatMap(({ name }) =>
+      peopleAmong(options.owners(), name).map((userId) => ({ service: name, userId })),
+    );
   }
 
   function look(known: Told, now: number): { news: OwnerProblem[]; solved: OwnerProblem[] } {
@@ -151,10 +153,4 @@ export function createOwnerNotices(options: OwnerNoticesOptions): OwnerNotices {
       restartText = text;
     },
   };
-}
-
-/** Only people can get a direct message, so roles are left out. */
-function ownersOn(service: string, owners: readonly string[]): string[] {
-  const people = owners.flatMap((entry) => approverOf(entry, service)).filter(({ type }) => type === "user");
-  return [...new Set(people.map(({ id }) => id))];
 }

@@ -132,6 +132,8 @@ export interface NotifyRecord {
   named?: { id: string; name: string }[];
   /** Where the card is, for its copies. */
   place?: { name: string; link?: string };
+  /** Why the card stands in its copies only: the end of "I can't write there: ". */
+  elsewhere?: string;
   handed?: HandedOver[];
   remindedAt?: number;
   /** When the requester was told that nobody had answered. */
@@ -332,6 +334,11 @@ export interface OperatorDecision {
 }
 
 export interface ApprovalDesk extends Approvals, ChangeApprovals, BudgetApprovals {
+  /**
+   * Asks by direct message, because nobody would see the card where it belongs: whom it would tell, and who asked for it. `why`
+   * ends the sentence "I can't write there: ". Resolves to false if that reaches nobody.
+   */
+  askElsewhere(cardId: string, why: string): Promise<boolean>;
   /** Records which message shows the card. After that, clicks on other messages are refused. */
   posted(cardId: string, turnId: string, messageId: string): Promise<void>;
   /** If nobody may answer, the operator may not either. */

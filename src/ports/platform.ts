@@ -50,8 +50,11 @@ export function unshownLevel(thrown: unknown): "info" | "warn" {
   return isReplyLost(thrown) ? "info" : "warn";
 }
 
-/** True if nobody would see the message there, for good: the channel is gone, closed or forbidden. */
-export function isNoRoute(thrown: unknown): boolean {
+/**
+ * True if nobody would see the message there, for good: the channel is gone, closed or forbidden, or the service refuses it for
+ * a reason that nobody knows. `plain` ends the sentence "I can't write in #x: ".
+ */
+export function isNoRoute(thrown: unknown): thrown is RemoraError {
   return thrown instanceof RemoraError && thrown.code === "platform.no-route";
 }
 

@@ -74,6 +74,8 @@ export interface QuestionRecord {
   question: string;
   options: string[];
   words?: WordsForm;
+  /** Set if it could not be shown where it belongs: where it is instead, and the end of "I can't write there: ". */
+  elsewhere?: { target: ReplyTarget; why: string };
   picked?: number;
   said?: AnswerInWords;
   pickedBy?: Author;

@@ -89,8 +89,10 @@ export interface TurnDeps {
   modelNotes: ModelNotes;
   readModel: ReadModel;
   deliver(target: ReplyTarget): Promise<Delivery>;
-  /** Opens a direct message with the turn's requester. Rejects if the service refuses it. */
-  deliverDirect(turn: TurnRecord): Promise<Delivery>;
+  /** Opens a direct message with the turn's requester. `asked` names where they asked. Rejects if the service refuses it. */
+  deliverDirect(turn: TurnRecord): Promise<{ delivery: Delivery; asked: string }>;
+  /** Tells the owners that nobody has seen the end of a turn, and why, without its words. Never rejects. */
+  tellUnseen(turn: TurnRecord, why: string): Promise<void>;
   askDirectly: AskDirectly;
   toolbox: Toolbox;
   gate: Gate;

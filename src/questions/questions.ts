@@ -14,7 +14,8 @@ import type { Log } from "../lib/log.ts";
 import type { BarredBecause } from "../ports/access.ts";
 import type { Bus } from "../ports/cluster.ts";
 import type { Ledger, LedgerEntry } from "../ports/ledger.ts";
-import { isPlatformAway } from "../ports/platform.ts";
+import type { ReplyTarget } from "../ports/message.ts";
+import { isNoRoute, isPlatformAway } from "../ports/platform.ts";
 import type { AnswerInWords, QuestionCard, QuestionRecord, QuestionRequest, Questions } from "../ports/question.ts";
 import { answerProblem, validated } from "./checks.ts";
 
@@ -22,6 +23,8 @@ export interface QuestionsOptions {
   ledger: Ledger;
   bus: Bus;
   show(card: QuestionCard): Promise<void>;
+  /** The direct messages with a person. Rejects if the service refuses them. */
+  directTarget(target: ReplyTarget, userId: string): Promise<ReplyTarget>;
   redact(text: string): string;
   barredBecause: BarredBecause;
   log: Log;
@@ -34,13 +37,15 @@ const longestWaitMs = 15_000;
 /** After this time, gives up on a failing card update, because the channel may no longer exist. */
 const maxCardRetryMs = 86_400_000;
 
-export function createQuestions({ ledger, bus, show, redact, barredBecause, log }: QuestionsOptions): Questions {
+export function createQuestions(dependencies: QuestionsOptions): Questions {
+  const { ledger, bus, show, redact, barredBecause, log } = dependencies;
   function questionCard({ id, state, body }: LedgerEntry<"question">): QuestionCard {
-    const { target, question, options, words, requester } = body;
+    const { question, options, words, requester } = body;
     const isOpen = state === "open";
     const head = `The ${askerOf(body)} ${isOpen ? "asks" : "asked"} ${requester.name}:`;
     const form = words === undefined ? {} : { words };
-    return { id, target, head, question, options, ...form, note: noteOf(body, isOpen), isOpen };
+    const note = noteOf(body, isOpen) + whyHere(body);
+    return { id, target: targetOf(body), head, question, options, ...form, note, isOpen };
   }
 
   function answered(id: string, signal: AbortSignal): Promise<LedgerEntry<"question"> | undefined> {
@@ -99,12 +104,25 @@ export function createQuestions({ ledger, bus, show, redact, barredBecause, log 
     return entry;
   }
 
-  async function showOpen(entry: LedgerEntry<"question">, signal: AbortSignal): Promise<void> {
+  /** In a direct message, if nobody would see it where it belongs. Undefined if it is there already. */
+  async function elsewhere({ id, body }: LedgerEntry<"question">, why: string) {
+    if (body.elsewhere !== undefined || body.requester.isBot) return undefined;
+    const target = await dependencies.directTarget(body.target, body.requester.id);
+    return await ledger.transition("question", id, ["open"], "open", (now) => ({ ...now, elsewhere: { target, why } }));
+  }
+
+  async function showOpen(asked: LedgerEntry<"question">, signal: AbortSignal): Promise<void> {
+    let entry = asked;
     for (let failures = 0; !signal.aborted; ) {
       try {
         await show(questionCard(entry));
         break;
       } catch (thrown) {
+        const moved = isNoRoute(thrown) ? await elsewhere(entry, thrown.plain) : undefined;
+        if (moved !== undefined) {
+          entry = moved;
+          continue;
+        }
         if (!isPlatformAway(thrown)) throw thrown;
         failures += 1;
         await pause(waitBeforeRetry(waits, failures) ?? longestWaitMs, signal);
@@ -160,8 +178,9 @@ export function createQuestions({ ledger, bus, show, redact, barredBecause, log 
     },
     async answer({ questionId, option, said, platform, conversationId, by }) {
       const entry = await ledger.get("question", questionId);
-      const isHere = entry?.body.target.platform === platform && entry.body.target.conversationId === conversationId;
-      if (entry === undefined || !isHere) return { accepted: false, text: "This question is no longer open." };
+      const at = entry && targetOf(entry.body);
+      if (entry === undefined || at?.platform !== platform || at.conversationId !== conversationId)
+        return { accepted: false, text: "This question is no longer open." };
       const { requester, options } = entry.body;
       if (by.isBot || by.id !== requester.id)
         return { accepted: false, text: `Only ${requester.name} can answer this.` };
@@ -201,6 +220,14 @@ function saidWith({ text, attachments }: AnswerInWords): string {
   const files = attachments.length === 1 ? "a file" : `${attachments.length} files`;
   if (attachments.length === 0) return "in words";
   return text === "" ? `with ${files}` : `in words, with ${files}`;
+}
+
+function whyHere({ elsewhere }: QuestionRecord): string {
+  return elsewhere === undefined ? "" : ` I can't write where you asked: ${elsewhere.why}. So I ask here.`;
+}
+
+function targetOf({ target, elsewhere }: QuestionRecord): ReplyTarget {
+  return elsewhere?.target ?? target;
 }
 
 /** Names of skills and tools have letters, digits and hyphens or underscores alone. */

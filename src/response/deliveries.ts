@@ -1,8 +1,10 @@
 /** The replies that this process writes. A question that a tool asks during a turn joins that turn's reply. */
-import { RemoraError } from "../lib/errors.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { ApprovalCard } from "../ports/card.ts";
+import { turnIdOfCopy } from "../ports/copies.ts";
 import type { ReplyTarget } from "../ports/message.ts";
-import type { Platform, Posts } from "../ports/platform.ts";
+import { isNoRoute, type Platform, type Posts } from "../ports/platform.ts";
 import type { WrapPort } from "../ports/port-wrappers.ts";
 import type { Delivery } from "../ports/turn-deps.ts";
 import type { CardWriter } from "./card-writer.ts";
@@ -12,6 +14,8 @@ export interface DeliveriesOptions {
   platform(name: string): Platform | undefined;
   postsFor(target: ReplyTarget): Posts;
   cardWriter: CardWriter;
+  /** As `ApprovalDesk.askElsewhere`. */
+  askElsewhere(cardId: string, why: string): Promise<boolean>;
   redact(text: string): string;
   wrap: WrapPort;
   log: Log;
@@ -27,7 +31,8 @@ export interface Deliveries {
   end(turnId: string): void;
 }
 
-export function createDeliveries({ platform, postsFor, cardWriter, redact, wrap, log }: DeliveriesOptions): Deliveries {
+export function createDeliveries(options: DeliveriesOptions): Deliveries {
+  const { platform, postsFor, cardWriter, redact, wrap, log } = options;
   const running = new Map<string, Delivery>();
 
   async function open(target: ReplyTarget, more: Pick<Posts, "isLost"> = {}): Promise<Delivery> {
@@ -43,9 +48,19 @@ export function createDeliveries({ platform, postsFor, cardWriter, redact, wrap,
     const delivery = createDelivery({ reply, redact, log });
     return wrap("delivery", {
       ...delivery,
-      ask: (card) => cardWriter.ask(card, delivery.ask),
+      ask: (card) => cardWriter.ask(card, delivery.ask).catch((thrown: unknown) => askElsewhere(card, thrown)),
       settle: (card) => cardWriter.settle(card, delivery.settle),
     });
+  }
+
+  /** Nobody would see the card here. A copy has no other place. */
+  async function askElsewhere({ id, target }: ApprovalCard, thrown: unknown): Promise<void> {
+    const isCopy = turnIdOfCopy(target.turnId) !== target.turnId;
+    if (isCopy || !isNoRoute(thrown) || !(await options.askElsewhere(id, thrown.plain))) throw thrown;
+    log.warn(
+      { turnId: target.turnId, error: messageOf(thrown) },
+      "asked by direct message, because a card has no place",
+    );
   }
 
   return {

@@ -89,7 +89,11 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     readModel,
     context: contextDouble(options.tools ?? []),
     deliver: async () => createDelivery({ reply, redact: (text) => text, log: silentLog }),
-    deliverDirect: async () => createDelivery({ reply: direct, redact: (text) => text, log: silentLog }),
+    deliverDirect: async () => ({
+      delivery: createDelivery({ reply: direct, redact: (text) => text, log: silentLog }),
+      asked: "#general",
+    }),
+    tellUnseen: async () => {},
     toolbox: { specs: () => options.tools ?? [], run: () => Promise.reject(new Error("the queue runs tools")) },
     gate: gateDouble(options.judge ?? (() => "safe")),
     approvals: { ...refusingApprovals, ...options.approvals },

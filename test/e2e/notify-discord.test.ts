@@ -16,6 +16,7 @@ async function createDriver(): Promise<NotifyDriver> {
   const names = new Map([...Object.entries(people).map(([name, { id }]) => [id, name] as const), [role.id, "ops"]]);
   const personCalled = (name: string) => people[name] ?? ann;
   const messages = new Map<string, SeenMessage>();
+  const shut: { remove(): void }[] = [];
 
   function seen(place: string, message: SeenMessage): Seen {
     messages.set(message.id, message);
@@ -56,6 +57,14 @@ async function createDriver(): Promise<NotifyDriver> {
     remove(name, from) {
       if (from === "workspace") personCalled(name).leave(guild);
       else channel.permit(personCalled(name), { deny: ["ViewChannel"] });
+    },
+    openChannel(isOpen) {
+      for (const fault of shut.splice(0)) fault.remove();
+      if (isOpen) return;
+      const refused = { type: "answer", status: 403, body: { message: "In a new way", code: 59999 } } as const;
+      const dms = Object.values(people).map((person) => person.dm().id);
+      const path = new RegExp(`^/channels/(?!${dms.join("|")})`);
+      shut.push(discord.fail({ route: "messages.create", path, times: 1_000 }, refused));
     },
     openDms: (name, areOpen) => personCalled(name).acceptDms(areOpen),
     allowed({ id }) {

@@ -57,6 +57,10 @@ async function createDriver(): Promise<NotifyDriver> {
         slack.people.leave(personCalled(name), slack.general);
       }
     },
+    openChannel(isOpen) {
+      if (isOpen) delete slack.general.refuses;
+      else slack.general.refuses = "refused_in_a_new_way";
+    },
     openDms(_name, areOpen) {
       if (!areOpen) slack.failNext("conversations.open", { type: "error", error: "user_disabled" });
     },

@@ -37,6 +37,8 @@ export interface NotifyDriver {
   dm(name: string): Seen[];
   /** From now on, or until they are open again, direct messages to this person are refused. */
   openDms(name: string, areOpen: boolean): void;
+  /** From now on, or until it is open again, the service refuses what the agent posts in the channel, for a reason that nobody knows. */
+  openChannel(isOpen: boolean): void;
   /** From now on the person is no longer in the workspace, or only in the channel. */
   remove(name: string, from: "workspace" | "channel"): void;
   /** Whom the message may ping, as it was sent. */
@@ -177,6 +179,24 @@ export function tellNotifications(
         expect(await driver.click("ben", card, "Approve")).toContain("Approved");
         await textIn(asked.thread, "finished");
         expect(asked.thread().filter(({ text }) => text.includes("couldn't send you"))).toHaveLength(1);
+      });
+
+      test("if nothing can be posted in the channel, the card and the answer go to people directly, and say why", async () => {
+        const { driver, copyFor, linesOf, textIn } = world;
+        driver.openChannel(false);
+        const asked = await driver.ask(runs("elsewhere.txt"));
+        const copy = await copyFor("ben", "elsewhere.txt");
+        expect(copy.text).toContain("Ann needs an answer from you or Cara in #general. I can't write there:");
+        const own = await copyFor("ann", "elsewhere.txt");
+        expect(await driver.click("ann", own, "Approve")).toContain("can answer this");
+        expect(await driver.click("ben", copy, "Approve")).toContain("Approved");
+        const answer = await textIn(() => driver.dm("ann"), "So I answer here");
+        expect(answer.text).toMatch(/I can't write in #general: (Slack|Discord) doesn't let me\. So I answer here\./);
+        await expect.poll(() => linesOf("elsewhere.txt")).toBe("ran\n");
+        expect(asked.thread()).toEqual([]);
+        const read = [...driver.dm("ann"), ...driver.dm("ben"), ...driver.dm("cara")].map(({ text }) => text).join();
+        expect(read).not.toMatch(/refused_in_a_new_way|59999/);
+        driver.openChannel(true);
       });
 
       test("an approver hands a card to another one; somebody who can't approve is refused", async () => {

@@ -26,7 +26,9 @@ describe("where nobody would see it any more", () => {
     const direct = createRecordingReply();
     const { end } = await run({ steps: [says("Hello Ann!")], reply: closed(), direct });
     expect(end).toBe("done");
-    expect(direct.segments.at(-1)).toMatch(/^\*\(I can't write where you asked.*\)\*\n\nHello Ann!$/);
+    expect(direct.segments.at(-1)).toMatch(
+      /^\*\(I can't write in #general: nobody would see it. So I answer here\.\)\*\n\nHello Ann!$/,
+    );
   });
 
   test("and by direct message neither, the turn ends and says why on the dashboard", async () => {

@@ -23,6 +23,7 @@ beforeEach(() => {
     shown = card;
   };
   questions = createQuestions({
+    directTarget: async (target) => target,
     ledger,
     bus: createInMemoryBus(silentLog),
     show,

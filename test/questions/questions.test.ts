@@ -30,7 +30,15 @@ function create(
   show = async (card: QuestionCard): Promise<void> => void shown.push(card),
 ): Questions {
   const redact = (text: string) => text.replaceAll("hunter2", "[redacted]");
-  return createQuestions({ ledger, bus, show, redact, barredBecause: async () => undefined, log: silentLog });
+  return createQuestions({
+    directTarget: async (target) => target,
+    ledger,
+    bus,
+    show,
+    redact,
+    barredBecause: async () => undefined,
+    log: silentLog,
+  });
 }
 
 type Asked = { question?: string; options?: QuestionRequest["answers"] };

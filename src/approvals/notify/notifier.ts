@@ -7,6 +7,7 @@ import type { NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
 import { copyTurnId, turnIdOfCopy } from "../../ports/copies.ts";
 import { type ApprovalsContext, type CardRows, cardRows, cardsOf } from "../context.ts";
 import { failedCopyLine, handedLine } from "./lines.ts";
+import { copyFor } from "./plan.ts";
 import { changeRecord, halfTimeOf, mainTarget } from "./record.ts";
 import { remind } from "./remind.ts";
 import { tellExpiry } from "./tell-expiry.ts";
@@ -17,6 +18,8 @@ export interface Notifier {
   sweep(now: number): Promise<void>;
   /** Tells the requester if a card has expired. Rejects if that failed, so that the caller tries again. */
   settled(cardId: string): Promise<void>;
+  /** As `ApprovalDesk.askElsewhere`. */
+  elsewhere(cardId: string, why: string): Promise<boolean>;
   whenIdle(): Promise<void>;
 }
 
@@ -45,7 +48,8 @@ export function createNotifier(context: ApprovalsContext): Notifier {
 
   async function deliver(cardId: string): Promise<void> {
     await alone(cardId, async (found, record) => {
-      if (!found.rows.some(({ state }) => state === "open") || mainTarget(found) === undefined) return;
+      const isShown = mainTarget(found) !== undefined || record.elsewhere !== undefined;
+      if (!found.rows.some(({ state }) => state === "open") || !isShown) return;
       await sendCopies(context, cardId, found, record);
       await tellHandedOver(context, cardId, found, record);
       await remind(context, cardId);
@@ -87,11 +91,35 @@ export function createNotifier(context: ApprovalsContext): Notifier {
         else await postpone(id, body.nextCheckAt, dueAt);
       }
     },
+    async elsewhere(cardId, why) {
+      await changeRecord(context, cardId, (record) => everybodyGetsCopies(record, why));
+      await addRequester(context, cardId);
+      // In a moment of trouble, the next sweep sends them.
+      await deliver(cardId);
+      const people = (await cardRows(context.ledger, cardId))?.card.notify?.people ?? [];
+      return people.some(({ copy }) => copy !== undefined && copy.problem === undefined);
+    },
     settled: (cardId) => tellExpiry(context, cardId),
     async whenIdle() {
       while (running.size > 0) await Promise.all(running);
     },
   };
+}
+
+function everybodyGetsCopies(record: NotifyRecord, why: string): NotifyRecord {
+  const people = record.people.map((person) => ({ ...person, isMentioned: false, copy: person.copy ?? copyFor(true) }));
+  return { ...record, people, elsewhere: why };
+}
+
+async function addRequester(context: ApprovalsContext, cardId: string): Promise<void> {
+  const requester = (await cardRows(context.ledger, cardId))?.rows[0]?.body.requester;
+  if (requester === undefined || requester.isBot) return;
+  const { id, name } = requester;
+  await changeRecord(context, cardId, (record) =>
+    record.people.some((person) => person.id === id)
+      ? undefined
+      : { ...record, people: [...record.people, { id, name, isMentioned: false, copy: copyFor(true) }] },
+  );
 }
 
 function nextDueAt({ card: { notify }, rows }: CardRows): number {

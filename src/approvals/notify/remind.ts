@@ -13,13 +13,13 @@ export async function remind(context: ApprovalsContext, cardId: string): Promise
   if (found === undefined || record === undefined || record.remindedAt !== undefined) return;
   const at = context.now();
   const target = mainTarget(found);
-  if (target === undefined || at < halfTimeOf(record, found.rows)) return;
+  if ((target === undefined && record.elsewhere === undefined) || at < halfTimeOf(record, found.rows)) return;
   const { people, roles } = stillAsked(record, found);
   const key = `remind-${cardId}`;
   const leftMs =
     Math.min(...found.rows.flatMap(({ state, body }) => (state === "open" ? [body.expiresAt ?? at] : []))) - at;
   const here = people.filter(({ isMentioned }) => isMentioned);
-  if (here.length + roles.length > 0)
+  if (target !== undefined && here.length + roles.length > 0)
     await context.notify?.say(target, { key, line: reminderLine(context, found, { people: here, roles }, leftMs) });
   for (const person of people) {
     const copy = person.isMentioned ? undefined : copyTargetOf(cardId, found.card, person.id);

@@ -65,22 +65,23 @@ function hasOtherApprovers({ body }: ApprovalRow): boolean {
 /** `reader` got the copy. Once nobody waits for the reader, the copy only says whose request it is. */
 function copyOf(
   requesterName: string,
-  { place, people, roles, others }: NotifyRecord,
+  { place, people, roles, others, elsewhere }: NotifyRecord,
   rows: ApprovalRow[],
   reader: NotifiedPerson,
   clean: (text: string) => string,
 ) {
   const where = place === undefined ? "" : ` in ${clean(place.name)}`;
+  const why = elsewhere === undefined ? "" : ` I can't write there: ${elsewhere}.`;
   const link = place?.link === undefined ? {} : { link: place.link };
   const { approvers, needed } = audienceOf(rows);
   const isAsked = (id: string) => approvers.some((one) => one.type === "user" && one.id === id);
   if (!isAsked(reader.id) && !approvers.some(({ type }) => type === "role"))
-    return { text: `${requesterName}’s request${where}.`, ...link };
+    return { text: `${requesterName}’s request${where}.${why}`, ...link };
   const others_ = people.filter(({ id }) => id !== reader.id && isAsked(id)).map(({ name }) => clean(name));
   const more = others === 0 ? [] : [others === 1 ? "one other person" : `${others} others`];
   const names = namesText(["you", ...others_, ...roles.map(({ name }) => `@${clean(name)}`), ...more], "or");
   const what = needed <= 1 ? "an answer from" : `${needed} approvals${where}, from`;
-  return { text: `${requesterName} needs ${what} ${names}${needed <= 1 ? where : ""}.`, ...link };
+  return { text: `${requesterName} needs ${what} ${names}${needed <= 1 ? where : ""}.${why}`, ...link };
 }
 
 function cardNotify(

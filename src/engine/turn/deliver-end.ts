@@ -1,10 +1,8 @@
-/** Shows the end of a turn where it was asked. If nobody would see it there any more, its requester gets a direct message. */
+/** Shows the end of a turn where it was asked. If nobody would see it there, its requester gets a direct message. */
 import { messageOf } from "../../lib/errors.ts";
 import { isNoRoute, isPlatformAway } from "../../ports/platform.ts";
 import type { Delivery } from "../../ports/turn-deps.ts";
 import type { TurnRun } from "./turn-store.ts";
-
-const movedText = "*(I can't write where you asked, so I'm answering here.)*\n\n";
 
 /** `note` goes above the text. Rejects like a reply, with `platform.no-route` if the requester can't be reached either. */
 export async function deliverEnd(
@@ -15,11 +13,12 @@ export async function deliverEnd(
     await show(delivery, "");
   } catch (thrown) {
     if (!isNoRoute(thrown)) throw thrown;
+    deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "can't answer where it was asked; writing directly");
     const direct = await deps.deliverDirect(turn).catch((again: unknown) => {
       if (isPlatformAway(again)) throw again;
       deps.log.warn({ turnId: turn.id, error: messageOf(again) }, "could not open a direct message with the requester");
       throw thrown;
     });
-    await show(direct, movedText);
+    await show(direct.delivery, `*(I can't write in ${direct.asked}: ${thrown.plain}. So I answer here.)*\n\n`);
   }
 }

@@ -5,7 +5,7 @@ import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { isDiskFull, isOutOfFiles, shortageText } from "../../lib/shortage.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { turnWithoutTools } from "../../ports/memory.ts";
-import { unshownLevel } from "../../ports/platform.ts";
+import { isNoRoute, unshownLevel } from "../../ports/platform.ts";
 import { callsOf, isOfUnknownOutcome, openSegment, refusedText, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
 import { answeredByText } from "./answered-by.ts";
@@ -133,6 +133,7 @@ export async function endUnseen(run: TurnRun, thrown: unknown): Promise<TurnEnd>
   deps.log.error({ turnId: turn.id, error: because }, "nobody can see the end of a turn: its place is gone");
   await deps.approvals.cancel(turn.id, "nobody can see the card");
   turn.failure = joinSentences(turn.failure ?? "", because);
+  await deps.tellUnseen(turn, isNoRoute(thrown) ? thrown.plain : because);
   await settleDrafts(run, "failed");
   return await end(run, turn.ending?.state ?? "failed");
 }

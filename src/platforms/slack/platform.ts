@@ -97,6 +97,7 @@ const waitForSlackMs = 86_400_000;
 /** So that one failed request is not taken for an outage. */
 const maxProbeRetryMs = 2_000;
 const maxKnownAuthors = 5_000;
+const maxTold = 1_000;
 /** Slack sends events again for about this long; after longer absences, all conversations are read. */
 const maxRedeliveryMs = 60_000;
 
@@ -108,7 +109,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const health = createHealth(log);
   const onProblem = (problem: RemoraError) => health.problem(problem);
   const api = createSlackApi({
-    ...{ token: access.botToken, ...where, onProblem, onTokenTaken: health.tokenTaken },
+    ...{ token: access.botToken, ...where, onProblem, onRefused: health.refused, onTokenTaken: health.tokenTaken },
     ...{ log, signal: ended.signal },
     ...(options.budget === undefined ? {} : { budget: options.budget }),
   });
@@ -119,6 +120,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const files = createSlackFiles({ api, token: access.botToken, ...where, log, signal: ended.signal });
   const cursors = createCursors(store, log, options.withLock);
   const authors = createLruMap<string>(maxKnownAuthors);
+  const told = createLruMap<true>(maxTold);
   const formContents = createFormContents(store, "slack");
   const rateLimiter = createRateLimiter();
   const footers = createFooters(log);
@@ -130,7 +132,10 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const requests = createSignedRequests({ ledger: options.ledger, isShared: withLock !== undefined });
   const http: HttpReceiver | undefined =
     transport.type === "http"
-      ? createHttpReceiver({ signingSecret: transport.signingSecret, requests, log })
+      ? createHttpReceiver({
+          ...{ signingSecret: transport.signingSecret, requests, log },
+          onDropped: (minute) => onDropped(minute),
+        })
       : undefined;
   const userApi =
     access.userToken === undefined
@@ -138,13 +143,14 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       : createSlackApi({ token: access.userToken, ...where, onProblem: () => {}, log, signal: ended.signal });
   const search = createMessageSearch({ api, userApi, people, access: chatAccess, ephemeral: options.ephemeral, log });
   let receiver: Receiver | undefined;
+  let onDropped: (minute: number) => void = () => {};
 
   /** Resolves to what reads messages again. */
   let listening: Promise<ReturnType<typeof createMissedChanges>> | undefined;
 
   function listen(handlers: PlatformHandlers) {
     const ephemeral = createEphemeralReplies(api);
-    const shared: Handling = { handlers, api, identity, people, ephemeral, log };
+    const shared: Handling = { handlers, api, identity, people, threads, ephemeral, log };
     const pane = createAssistantPane({ ...shared, sessions });
     const onTaken = (message: InboundMessage) => {
       pane.said(message);
@@ -167,6 +173,10 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         if (report.isOver) logReport(report, log);
       },
     });
+    onDropped = (minute) => {
+      health.dropped();
+      void catchUp.minuteDropped(minute).then(() => readMissedChanges());
+    };
     const readMissedChanges = createMissedChanges({ api, handlers, inbound, log });
     /** Only what Slack sends waits, not what is fetched. */
     const live: Inbound = {
@@ -264,6 +274,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
           ...{ appToken: transport.type === "socket" ? transport.appToken : "", ...where, log, signal },
           refusedTokenRetryMs,
           dispatcher: options.dispatcher,
+          onDropped: (minute) => onDropped(minute),
           ...{ onConnected, onProblem: (problem) => tokenOf(problem, health) },
           onDisconnected() {
             offlineSince = Date.now();
@@ -295,7 +306,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         api: apiForReply(api, posts),
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
-        joinThread: threads.join,
+        threads,
+        told,
       }),
     async mayRead(conversationId, person) {
       const place = parseConversationId(conversationId);
@@ -307,7 +319,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     lookAgain: async (message) => await (await listening)?.(Promise.resolve([message])),
     openFile: files.open,
     chat: createChatActions({
-      ...{ api, identity, people, access: chatAccess, threads, search, log },
+      ...{ api, identity, people, access: chatAccess, threads, search, told, log },
       signal: ended.signal,
     }),
     async probe() {

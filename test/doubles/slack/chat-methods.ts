@@ -47,7 +47,7 @@ export function chatMethods(tools: ChatTools): Record<string, Method> {
 function post({ state, posting, directMessage }: ChatTools, call: Call): JsonObject {
   const id = call.args.required("channel");
   const channel = state.people.has(id) ? directMessage(id) : channelFor(state, id);
-  checkMayPost(state, channel);
+  checkMayPost(state, channel, call.args.text("thread_ts"));
   const content = readContent(call.args);
   checkHasContent(content);
   const threadTs = threadFor(state, channel, call.args.text("thread_ts"));
@@ -63,7 +63,7 @@ function post({ state, posting, directMessage }: ChatTools, call: Call): JsonObj
 function postEphemeral({ state, posting }: ChatTools, call: Call): JsonObject {
   const channel = channelFor(state, call.args.required("channel"));
   const user = call.args.required("user");
-  checkMayPost(state, channel);
+  checkMayPost(state, channel, call.args.text("thread_ts"));
   if (!channel.members.has(user)) throw new SlackRefusal("user_not_in_channel");
   const content = readContent(call.args);
   checkHasContent(content);

@@ -14,6 +14,11 @@ import { isObject, type JsonObject } from "./wire.ts";
 export interface Events {
   /** Names of events the app does not subscribe to, such as `app_mention` or `message.channels`. */
   unsubscribed: Set<string>;
+  /**
+   * The app gets more events than Slack sends: it is told so, and gets none until the returned function is called. `minute` is the
+   * minute of which it is told, in milliseconds; default the one that has just ended.
+   */
+  drop(minute?: number): () => void;
   /** Empty when Slack would not send it. */
   send(event: JsonObject, teamId?: string): Delivery[];
   /** A message as it appears: `message`, and `app_mention` with an event id of its own where the app is mentioned. */
@@ -33,6 +38,7 @@ const subscriptionNames: Record<Channel["type"], string> = {
 };
 
 export function createEvents(state: SlackState, token: Token, courier: Courier): Events {
+  let isDropping = false;
   /** Only apps that subscribe to changes of it get what people look at. Histories never have it. Rule: context-comes-with-messages */
   function contextOf(user: string): JsonObject {
     const entities = state.lookingAt.get(user);
@@ -42,9 +48,23 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
 
   const events: Events = {
     unsubscribed: new Set(),
+    drop(minute = state.clock.now() - 60_000) {
+      isDropping = true;
+      courier.send("events_api", {
+        token: state.app.verificationToken,
+        type: "app_rate_limited",
+        team_id: state.team.id,
+        minute_rate_limited: Math.floor(minute / 60_000) * 60,
+        api_app_id: state.app.id,
+      });
+      return () => {
+        isDropping = false;
+      };
+    },
     send(event, teamId = state.team.id) {
       const scope = scopeForEvent(event);
       if (scope !== undefined && !token.scopes.includes(scope)) return [];
+      if (isDropping) return [];
       if (events.unsubscribed.has(subscriptionOf(event)) || !isThere(state, event)) return [];
       return [courier.send("events_api", envelope(state, event, teamId))];
     },

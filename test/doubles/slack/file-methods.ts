@@ -55,7 +55,7 @@ export function createFiles(state: SlackState, posting: Posting, tokens: Map<str
     });
     const channelId = args.text("channel_id");
     const channel = channelId === undefined ? undefined : channelFor(state, channelId);
-    if (channel !== undefined) checkMayPost(state, channel);
+    if (channel !== undefined) checkMayPost(state, channel, args.text("thread_ts"));
     const threadTs = channel === undefined ? undefined : threadFor(state, channel, args.text("thread_ts"));
     for (const { file, title } of files) Object.assign(file, { title, isComplete: true });
     if (channel !== undefined)

@@ -7,6 +7,7 @@ import type { Delivery } from "./delivery.ts";
 import type { Events } from "./events.ts";
 import { effectsOf } from "./markup.ts";
 import { notificationOf, pingsOf } from "./pings.ts";
+import type { SlackError } from "./rules.ts";
 import { messageJson, repliesOf } from "./shapes.ts";
 import { most } from "./sizes.ts";
 import type { Channel, SlackState, StoredMessage } from "./state.ts";
@@ -30,10 +31,14 @@ export function channelFor(state: SlackState, id: string): Channel {
   return channel;
 }
 
-export function checkMayPost(state: SlackState, channel: Channel): void {
+export function checkMayPost(state: SlackState, channel: Channel, threadTs: string | undefined): void {
   if (channel.isArchived) throw new SlackRefusal("is_archived");
   if (!channel.members.has(state.app.botUserId)) throw new SlackRefusal("not_in_channel");
   if (channel.isReadOnly) throw new SlackRefusal("restricted_action");
+  if (channel.refuses !== undefined) throw new SlackRefusal(channel.refuses as SlackError);
+  const isReply = threadTs !== undefined && threadTs !== "";
+  if (isReply && channel.threads === "off") throw new SlackRefusal("restricted_action_non_threadable_channel");
+  if (!isReply && channel.threads === "only") throw new SlackRefusal("restricted_action_thread_only_channel");
 }
 
 /** Text, blocks and attachments of a call; `markdown_text` becomes a markdown block, as Slack shows it. */
@@ -44,13 +49,14 @@ export function readContent(args: Arguments): Content {
   const attachments = objectsIn(args.json("attachments"));
   if (markdown !== undefined && (text !== "" || rawBlocks !== undefined))
     throw new SlackRefusal("markdown_text_conflict");
-  if (text.length > textLimit || (markdown?.length ?? 0) > markdownLimit) throw new SlackRefusal("msg_too_long");
+  if ((markdown?.length ?? 0) > markdownLimit) throw new SlackRefusal("msg_too_long");
   if (attachments.length > most("message-attachments")) throw new SlackRefusal("too_many_attachments");
   const blocks = rawBlocks === undefined ? [] : withIds(checkBlocks(rawBlocks));
   if (markdown !== undefined && markdown !== "") blocks.push({ type: "markdown", text: markdown, block_id: "md" });
   const metadata = readMetadata(args);
   return {
-    text: markdown ?? text,
+    // Slack cuts it, without a word.
+    text: markdown ?? text.slice(0, textLimit),
     blocks,
     attachments,
     ...(metadata === undefined ? {} : { metadata }),
@@ -95,6 +101,7 @@ export function threadFor(state: SlackState, channel: Channel, threadTs: string 
   const parent = state.message(channel.id, threadTs);
   const isPane = state.assistantThreads.some((one) => one.channel === channel.id && one.threadTs === threadTs);
   if (parent === undefined && !isPane) throw new SlackRefusal("thread_not_found");
+  if (parent?.takesNoReplies) throw new SlackRefusal("cannot_reply_to_message");
   if (parent?.isThreadLocked) throw new SlackRefusal("restricted_action_thread_locked");
   return parent?.threadTs ?? threadTs;
 }

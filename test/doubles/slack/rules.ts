@@ -24,9 +24,17 @@ export const slackRules = {
     "https://docs.slack.dev/reference/methods/agents.sessions.setStatus",
     "The title and the initiator of `agents.sessions.setStatus` count only when the call creates the session; colons become underscores (reported).",
   ),
+  app_rate_limited: rule(
+    "https://docs.slack.dev/reference/events/app_rate_limited",
+    "Above 30,000 events of one workspace in an hour, Slack tells the app so once for each minute, and drops the events of that minute.",
+  ),
   "assistant-threads-bridge": rule(
     "https://docs.slack.dev/ai/migrating-to-agent-messaging",
     "A text of `assistant.threads.setStatus` sets the session to `processing`, an empty one to `active`.",
+  ),
+  cannot_reply_to_message: rule(
+    "https://docs.slack.dev/reference/methods/chat.postMessage",
+    "Some messages, such as those of Slack itself, take no replies in a thread.",
   ),
   "context-comes-with-messages": rule(
     "https://docs.slack.dev/reference/events/app_context_changed",
@@ -82,11 +90,23 @@ export const slackRules = {
     "https://docs.slack.dev/apis/web-api/real-time-search-api#action-token",
     "`app_mention`, messages of DMs, group DMs and private channels, and mentions in public channels carry an action token.",
   ),
+  message_limit_exceeded: rule(
+    "https://docs.slack.dev/reference/methods/chat.postMessage",
+    "People of a free workspace send too many messages, and for a while it takes no more of them.",
+  ),
+  messages_tab_disabled: rule(
+    "https://docs.slack.dev/reference/methods/chat.postMessage",
+    "The app's direct messages are turned off in its settings.",
+  ),
   "metadata-event-type": {
     says: "Metadata whose `event_type` has a dot is left away, with a warning.",
     page: "https://docs.slack.dev/messaging/message-metadata",
     read: "2026-11-27",
   },
+  "method-errors": rule(
+    "https://github.com/slack-ruby/slack-api-ref/tree/f4837c0cb6dba1b1122ce66a5b69195ce47213f8/docs.slack.dev/methods",
+    "Each method documents the errors that it may answer with.",
+  ),
   "method-scopes": rule("https://docs.slack.dev/reference/methods", "Each method needs the scope on its page."),
   "method-tiers": rule(
     "https://docs.slack.dev/apis/web-api/rate-limits",
@@ -102,8 +122,8 @@ export const slackRules = {
     "Without that event, `agents.sessions.setStatus` succeeds with this warning, and people see no stop button.",
   ),
   rate_limited: rule(
-    "https://docs.slack.dev/reference/methods/assistant.search.context#rate-limiting",
-    "Besides the workspace's limit, a person can search by `assistant.search.context` 10 times a minute, with 20 results each.",
+    "https://docs.slack.dev/reference/methods/chat.postMessage",
+    "An app that has posted too many messages is refused with this error in an answer with HTTP 200, too.",
   ),
   "requests-are-signed": rule(
     "https://docs.slack.dev/authentication/verifying-requests-from-slack",
@@ -118,6 +138,10 @@ export const slackRules = {
     page: "https://docs.slack.dev/reference/methods/chat.postMessage",
     read: "2026-11-27",
   },
+  restricted_action_thread_only_channel: rule(
+    "https://docs.slack.dev/reference/methods/chat.postMessage",
+    "A channel whose policy allows replies only refuses a post without `thread_ts`.",
+  ),
   "search-from-a-shared-channel": rule(
     "https://docs.slack.dev/apis/web-api/real-time-search-api#public-channels",
     "A search from a Slack Connect channel finds only what is in that channel, and guests can't search at all.",
@@ -149,6 +173,11 @@ export const slackRules = {
   "task-update-length": {
     says: "Texts of a `task_update` have at most 256 characters.",
     page: "https://docs.slack.dev/reference/methods/chat.appendStream",
+    read: "2026-11-27",
+  },
+  "text-is-cut": {
+    says: "A message of more than 40,000 characters is cut, not refused.",
+    page: "https://docs.slack.dev/reference/methods/chat.postMessage",
     read: "2026-11-27",
   },
   "uploads-take-three-steps": rule(

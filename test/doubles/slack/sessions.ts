@@ -70,8 +70,8 @@ export function createSessions(state: SlackState, events: Events): Sessions {
   function placeOf(args: Arguments): [channel: Channel, threadTs: string] {
     if (!state.agent.isDeclared) throw new SlackRefusal("feature_disabled");
     const channel = channelFor(state, args.required("channel_id"));
-    checkMayPost(state, channel);
     const threadTs = args.required("thread_ts");
+    checkMayPost(state, channel, threadTs);
     const isPane = state.assistantThreads.some((one) => one.channel === channel.id && one.threadTs === threadTs);
     const isKnown = isPane || find(channel.id, threadTs) !== undefined;
     if (!isKnown && state.message(channel.id, threadTs) === undefined) throw new SlackRefusal("invalid_thread_ts");

@@ -32,6 +32,10 @@ export interface Channel {
   isArchived: boolean;
   /** Only admins may post: `restricted_action` for everyone else. */
   isReadOnly: boolean;
+  /** What an Enterprise allows there: no replies in threads, or nothing else. */
+  threads?: "off" | "only";
+  /** Slack refuses every post there with this error: `messages_tab_disabled` in a DM, or one that nobody knows yet. */
+  refuses?: string;
   /** Shared with another organisation. */
   isShared: boolean;
   /** With other workspaces of the same organization. */
@@ -91,6 +95,8 @@ export interface StoredMessage {
   threadTs?: string;
   /** Nobody may post below it: `restricted_action_thread_locked`. */
   isThreadLocked?: boolean;
+  /** Such as a system message: `cannot_reply_to_message`. */
+  takesNoReplies?: boolean;
   isBroadcast?: boolean;
   fileIds: string[];
   metadata?: JsonObject;

@@ -44,7 +44,7 @@ export function createStreams(state: SlackState, posting: Posting, sessions: Pic
     const { args } = call;
     const channel = channelFor(state, args.required("channel"));
     const asked = args.required("thread_ts");
-    checkMayPost(state, channel);
+    checkMayPost(state, channel, asked);
     const recipient = readRecipient(state, channel, args);
     const threadTs = threadFor(state, channel, asked);
     const mode = args.text("task_display_mode") ?? "timeline";
@@ -77,6 +77,7 @@ export function createStreams(state: SlackState, posting: Posting, sessions: Pic
     if (message === undefined) throw new SlackRefusal("message_not_found");
     if (message.user !== state.app.botUserId) throw new SlackRefusal("message_not_owned_by_app");
     if (stopped.has(message)) throw new SlackRefusal("stopped_by_user");
+    checkMayPost(state, channel, message.threadTs);
     const stream = message.stream;
     if (stream?.state !== "in_progress") throw new SlackRefusal("message_not_in_streaming_state");
     const chunks = [...stream.chunks, ...readChunks(call.args)];

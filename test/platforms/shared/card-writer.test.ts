@@ -84,6 +84,7 @@ test("what was undone does not look kept again when a turn goes on with the card
     let latest = kept;
     const open = () =>
       createDeliveries({
+        askElsewhere: async () => false,
         platform: () => bot.platform,
         postsFor: () => posts,
         cardWriter: createCardWriter({ leases: createInMemoryLeases(), cardNow: async () => latest }),
@@ -134,6 +135,7 @@ describe.skipIf(missingRedis !== undefined)(`two processes that write the same c
       return now;
     };
     const deliveries = createDeliveries({
+      askElsewhere: async () => false,
       platform: () => platform,
       postsFor: ({ turnId }) => createPosts(ledger, turnId, pause),
       cardWriter: createCardWriter({ leases, cardNow }),

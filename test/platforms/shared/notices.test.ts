@@ -38,6 +38,7 @@ function startProcess() {
     ledger,
   );
   const deliveries = createDeliveries({
+    askElsewhere: async () => false,
     platform: () => platform,
     postsFor: ({ turnId }) =>
       createPosts(ledger, turnId, async (key, messageId) => {

@@ -245,3 +245,22 @@ test(`${dmCount} DMs and ${channelCount} channels with 100 threads each are read
   expect(histories.filter(({ status }) => status === 200)).toHaveLength(dms.length + channels.length + 1);
   expect(slack.callsOf("conversations.replies").filter(({ status }) => status === 200)).toHaveLength(channels.length);
 }, 120_000);
+
+test.each(["socket", "http"] as const)(
+  "what Slack drops because of too many events is said, and answered once the minute is over (%s)",
+  async (transport) => {
+    await world.close();
+    world = await createSlackWorld({ transport });
+    const { slack } = world;
+    await connect();
+    await mention("before").acknowledged();
+    const end = slack.events.drop();
+    await slack.until(() => world.platform.health().detail.includes("Slack left out events"));
+    mention("dropped");
+    end();
+    await mention("after").acknowledged();
+    await slack.until(() => agent.texts().length === 3);
+    expect(agent.texts().toSorted()).toEqual(["after", "before", "dropped"]);
+    expect(slack.sent.every(({ state }) => state === "acknowledged")).toBe(true);
+  },
+);

@@ -152,7 +152,7 @@ describe("never more than the person sees", () => {
       code: "platform.no-access",
     });
     await expect(chat().post(here({ channel: "#elsewhere" }), { text: "x", files: [], key: "k" })).rejects.toThrow(
-      /not_in_channel.*\/invite/,
+      /I am not in that channel\. Invite me there with \/invite\.$/,
     );
   });
 

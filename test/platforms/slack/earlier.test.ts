@@ -371,7 +371,7 @@ describe("trouble", () => {
     const root = await say("root");
     const message = await mention({ thread: root });
     slack.failNext("conversations.replies", { type: "error", error: "missing_scope" });
-    expect(await earlier(message)).toMatchObject({ notes: [expect.stringContaining("missing_scope")] });
+    expect(await earlier(message)).toMatchObject({ notes: [expect.stringContaining("the app lacks the permission")] });
     slack.failNext("conversations.replies", { type: "delay", ms: 60_000 });
     const late = new AbortController();
     const reading = earlier(message, {}, late.signal);

@@ -50,7 +50,7 @@ describe("nothing twice", () => {
     await expect(replyTo(world.platform, message, posts.before).finish("The answer.", [])).rejects.toThrow("died");
     await world.restart();
     await replyTo(world.platform, message, posts.after).finish("The answer.", []);
-    expect(agents().map((each) => each.readable)).toEqual(["The answer."]);
+    expect(agents().map((each) => each.readable)).toEqual(["The thread is locked, so I write here.", "The answer."]);
   });
 
   test("a stream whose ts was lost in a crash ends, even if another process posts a card first", async () => {

@@ -123,7 +123,10 @@ describe("what a reply posts", () => {
       1,
     );
     await replyTo(world.platform, message).finish("All the same.", []);
-    expect(agents()).toMatchObject([{ readable: "All the same.", threadTs: undefined }]);
+    expect(agents()).toMatchObject([
+      { readable: "The thread is gone, so I write here.", threadTs: undefined },
+      { readable: "All the same.", threadTs: undefined },
+    ]);
   });
 
   test("not_in_channel: the reply says to invite it", async () => {

@@ -262,6 +262,7 @@ export const refusals = {
   missingPermissions: 50013,
   invalidWebhookToken: 50027,
   wrongChannelType: 50024,
+  emptyMessage: 50006,
   invalidForm: 50035,
   tooLarge: 40005,
   archivedThread: 50083,
@@ -277,6 +278,33 @@ export const refusals = {
 export function isRefusal(thrown: unknown, ...names: (keyof typeof refusals)[]): boolean {
   const code = codeOfRefusal(thrown);
   return code !== undefined && names.some((name) => refusals[name] === code);
+}
+
+/** Discord answered, and refuses this for good, whatever its reason. */
+export function isRefused(thrown: unknown): boolean {
+  return thrown instanceof DiscordAPIError && !isAway(thrown);
+}
+
+const whyNot: Partial<Record<keyof typeof refusals, string>> = {
+  archivedThread: "the thread is closed",
+  blockedByAutoMod: "AutoMod of that server blocks it",
+  blockedForLink: "that server blocks a link in it",
+  cannotMessageUser: "direct messages from me are turned off",
+  lockedThread: "the thread is locked",
+  missingAccess: "I can't see that channel",
+  missingPermissions: "I may not write there",
+  noMutualGuilds: "we are in no server together",
+  notATextChannel: "nobody can write in that kind of channel",
+  unknownChannel: "it is gone",
+  unknownGuild: "it is gone",
+  wrongChannelType: "nobody can write in that kind of channel",
+};
+
+/** Why nothing can be written in a place, as people read it: the end of "I can't write in #x: ". */
+export function whyNotThere(thrown: unknown): string {
+  const code = codeOfRefusal(thrown);
+  const [name] = Object.entries(refusals).find(([, each]) => each === code) ?? [];
+  return whyNot[name as keyof typeof refusals] ?? "Discord doesn't let me";
 }
 
 /** What is gone, or not for the bot to see. */

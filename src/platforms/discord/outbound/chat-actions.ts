@@ -1,9 +1,9 @@
 /** What tools can do on Discord besides answering, in the channels that chat-access.ts allows. */
 import { type APIChannel, type APIMessage, Routes, ThreadAutoArchiveDuration } from "discord.js";
-import { messageOf } from "../../../lib/errors.ts";
 import type { ChatActions } from "../../../ports/chat.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
-import { codeOfRefusal, type DiscordApi, discordError, isLimited, unlessRefused } from "../api/api.ts";
+import { platformError } from "../../shared/platform-error.ts";
+import { codeOfRefusal, type DiscordApi, discordError, isLimited, unlessRefused, whyNotThere } from "../api/api.ts";
 import { isSnowflake } from "../conversation-id.ts";
 import { fileAttachment } from "../inbound/attachments.ts";
 import { isWritten, lineOf } from "../inbound/lines.ts";
@@ -117,9 +117,10 @@ async function withExplainedRefusals<T>(deed: string, work: () => Promise<T>): P
     return await work();
   } catch (thrown) {
     if (isLimited(thrown)) throw discordError("platform.limited", `Discord won't let me ${deed} for a few minutes`);
-    const code = codeOfRefusal(thrown);
-    if (code === undefined) throw thrown;
-    throw discordError("platform.no-access", `Discord won't let me ${deed} (${messageOf(thrown)}, code ${code})`);
+    if (codeOfRefusal(thrown) === undefined) throw thrown;
+    // The model reads it, and may repeat it to people, so it has no code.
+    const message = `Discord won't let me ${deed}: ${whyNotThere(thrown)}`;
+    throw platformError("discord", "no-access", message, thrown);
   }
 }
 

@@ -14,16 +14,18 @@ import type { Log } from "../../../lib/log.ts";
 import type { LruMap } from "../../../lib/lru-map.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts } from "../../../ports/platform.ts";
+import { noRoute } from "../../shared/platform-error.ts";
 import {
   codeOfRefusal,
   type DiscordApi,
-  discordError,
   isAway,
   isLimited,
   isPassing,
   isRefusal,
+  isRefused,
   type RetryPolicy,
   unlessRefused,
+  whyNotThere,
 } from "../api/api.ts";
 import type { Channels } from "../api/channels.ts";
 import type { OwnId } from "../api/own-id.ts";
@@ -93,7 +95,8 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
   let isKept = false;
 
   async function firstPlace(): Promise<Place> {
-    if (conversation === undefined) throw noRoute(target, "it is not a Discord conversation");
+    if (conversation === undefined)
+      throw noRouteFor(target, "it is not a Discord conversation", "it is not a Discord conversation");
     const all = await posts.all();
     const kept = all.find(({ key }) => key === "place")?.messageId;
     isKept = kept !== undefined;
@@ -164,7 +167,11 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       if (isClosed) return inChannel(where, "The thread is locked");
       if (isRefusal(thrown, "missingAccess", "missingPermissions"))
         return inChannel(where, "I can't write in the thread (missing permission: Send Messages in Threads)");
-      return isRefusal(thrown, "unknownChannel") ? inChannel(where) : undefined;
+      if (isRefusal(thrown, "unknownChannel")) return inChannel(where);
+      // Whatever it is, the channel may take it, unless it is about the message itself.
+      return isRefused(thrown) && !isAboutMessage(thrown)
+        ? inChannel(where, "Discord refuses it in the thread")
+        : undefined;
     }
     if (at.type !== "channel") return undefined;
     if (at.replyTo !== undefined && isRefusal(thrown, "noReplyWithoutHistory", "invalidForm"))
@@ -280,11 +287,16 @@ async function originOf({ api, origins }: MessageSenderOptions, channel: string,
   return origin;
 }
 
-function routeProblem(target: ReplyTarget, thrown: unknown): unknown {
-  const isShut = isRefusal(thrown, ...closedDoors, ...closedPeople, "lockedThread", "archivedThread");
-  return isShut ? noRoute(target, messageOf(thrown), thrown) : thrown;
+/** Refused anywhere, or worth trying plainer here. */
+function isAboutMessage(thrown: unknown): boolean {
+  return isRefusal(thrown, "blockedByAutoMod", "blockedForLink", "invalidForm", "tooLarge", "emptyMessage");
 }
 
-function noRoute({ conversationId }: ReplyTarget, why: string, cause?: unknown) {
-  return discordError("platform.no-route", `nobody would see a message in ${conversationId}: ${why}`, cause);
+function routeProblem(target: ReplyTarget, thrown: unknown): unknown {
+  const isShut = isRefusal(thrown, ...closedDoors, ...closedPeople, "lockedThread", "archivedThread");
+  return isShut ? noRouteFor(target, messageOf(thrown), whyNotThere(thrown), thrown) : thrown;
+}
+
+function noRouteFor({ conversationId }: ReplyTarget, what: string, why: string, cause?: unknown) {
+  return noRoute("discord", `${conversationId}: ${what}`, why, cause);
 }

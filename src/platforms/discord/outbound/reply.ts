@@ -12,11 +12,11 @@ import { type Posts, type Reply, unshownLevel } from "../../../ports/platform.ts
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
-import { platformAway } from "../../shared/platform-error.ts";
+import { noRoute, platformAway } from "../../shared/platform-error.ts";
 import { createProgressLine } from "../../shared/progress-line.ts";
 import { createThrottledUpdates } from "../../shared/throttled-updates.ts";
 import { attachmentNote } from "../../shared/tool-files.ts";
-import { type DiscordApi, isAway, isPassing, isRefusal } from "../api/api.ts";
+import { type DiscordApi, isAway, isPassing, isRefusal, isRefused, whyNotThere } from "../api/api.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import { editsPerWindow, editWindowMs } from "../limits.ts";
 import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
@@ -155,7 +155,8 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       if (isRefusal(thrown, "blockedByAutoMod", "blockedForLink")) return await settleText(open, [blockedText]);
       const isAboutFiles = batches.length > 0 && isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm");
       if (!isAboutFiles) throw thrown;
-      const refused = files.map(({ name }) => attachmentNote(name, messageOf(thrown)));
+      const refused = files.map(({ name }) => attachmentNote(name, `${whyNoFile(thrown)}.`));
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not attach the files of an answer");
       const { components } = footer;
       const all = [text, allBelow, ...refused].filter(Boolean).join("\n\n");
       const shown = withFooterLine(renderAll(all), footer);
@@ -257,7 +258,11 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     async settle(card) {
       await begun();
       await findLost(`card:${card.id}`);
-      await rewrite(card);
+      await rewrite(card).catch((thrown: unknown) => {
+        // Discord would refuse it again. A click on what still looks open says what became of it.
+        if (!isRefused(thrown)) throw thrown;
+        log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a settled card");
+      });
     },
     note: (said) => note(said).catch(asRejection),
     question: (card) => question(card).catch(asRejection),
@@ -275,7 +280,13 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   };
 }
 
+function whyNoFile(thrown: unknown): string {
+  return isRefusal(thrown, "tooLarge") ? "it is too large for this server" : "Discord doesn't let me";
+}
+
+/** Whatever Discord refuses for good here may be possible elsewhere. */
 function asRejection(thrown: unknown): never {
+  if (isRefused(thrown)) throw noRoute("discord", messageOf(thrown), whyNotThere(thrown), thrown);
   throw isAway(thrown) ? platformAway("discord", thrown) : thrown;
 }
 

@@ -15,13 +15,15 @@ import type { Posts } from "../../../ports/platform.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
 import { replyLost } from "../../shared/platform-error.ts";
 import { sharedRates } from "../limits.ts";
-import { isSlackError, isTokenProblem, problemOf, waitAsked } from "./api-problems.ts";
+import { isLimit, isSlackError, isTokenProblem, isUnknownRefusal, problemOf, waitAsked } from "./api-problems.ts";
 import { createSdkLogger } from "./sdk-logger.ts";
 
 export interface SlackApiOptions {
   token: string;
   apiUrl?: string;
   onProblem(problem: RemoraError): void;
+  /** Slack takes no messages for a while, or refused one for a reason that nobody knows. */
+  onRefused?(problem: RemoraError): void;
   onTokenTaken?(): void;
   log: Log;
   signal: AbortSignal;
@@ -87,6 +89,9 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
     } catch (thrown) {
       const problem = problemOf(method, thrown);
       if (isTokenProblem(problem) || isSlackError(problem, "missing_scope")) options.onProblem(problem);
+      // Slack asks nearly everybody to wait at times; only what it does not say how long to wait for is worth telling.
+      const isLimited = isLimit(problem) && problem.retryAfterMs === undefined;
+      if (isWriting(method) && (isLimited || isUnknownRefusal(problem))) options.onRefused?.(problem);
       if (problem.retryAfterMs !== undefined) {
         asked.set(queueOf(method, args), { ms: problem.retryAfterMs, at: Date.now() });
         budget?.hold(queueOf(method, args), problem.retryAfterMs);
@@ -124,9 +129,9 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
         return answer;
       } catch (thrown) {
         const problem = problemOf(method, thrown);
-        const isUndone = problem.retryAfterMs !== undefined;
+        const isUndone = isLimit(problem);
         const wait = problem.retryAfterMs ?? waitMs;
-        const isOver = signal.aborted || Date.now() + wait > (isUndone ? askedEnd : end);
+        const isOver = signal.aborted || Date.now() + wait > (problem.retryAfterMs === undefined ? end : askedEnd);
         if (!problem.isRetryable || isOver || (isOnce && !isUndone)) throw problem;
         log.info({ method, waitMs: wait, problem: problem.code }, "retrying a Slack call");
         await pause(wait, signal);
@@ -156,6 +161,10 @@ function wellFormedValue(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormedValue);
   return typeof value === "object" && value !== null ? wellFormed({ ...value }) : value;
+}
+
+function isWriting(method: string): boolean {
+  return method.startsWith("chat.") || method === "files.completeUploadExternal";
 }
 
 /** Slack counts calls per method, but posts per channel. */

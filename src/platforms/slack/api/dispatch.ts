@@ -5,6 +5,13 @@
  */
 import type { App } from "@slack/bolt";
 
+/** The beginning, in Unix seconds, of the minute of which Slack says that it drops events. Undefined if it says no such thing. */
+export function droppedMinuteOf(body: Record<string, unknown>): number | undefined {
+  const { type, minute_rate_limited: minute } = body;
+  if (type !== "app_rate_limited") return undefined;
+  return typeof minute === "number" && minute > 0 ? minute : Math.floor(Date.now() / 60_000) * 60;
+}
+
 /** Rejects if the request must not be acknowledged. `beforeAck` runs once, and nothing is acknowledged if it rejects. */
 export function dispatch(
   app: App,

@@ -5,7 +5,7 @@
  *   2. reads the body within the budget for strangers
  *   3. verifies the signature of its bytes, and refuses a wrong one with 401. From here on, only signed bytes count: other
  *      headers, such as the type of the content, may be anybody's
- *   4. answers `url_verification` and `ssl_check`
+ *   4. answers `url_verification` and `ssl_check`, and takes `app_rate_limited`
  *   5. acknowledges a request that has run already, without running it (signed-requests.ts)
  *   6. passes all other requests through Bolt, and answers 200 if the request was stored, otherwise 500
  */
@@ -18,7 +18,7 @@ import { isJsonObject, parseJson } from "../../../lib/json.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { BodyRefusal, ReadBody } from "../../../lib/read-body.ts";
 import { maxAnswerMs, signatureLifetimeMs } from "../limits.ts";
-import { dispatch } from "./dispatch.ts";
+import { dispatch, droppedMinuteOf } from "./dispatch.ts";
 import type { SignedRequests } from "./signed-requests.ts";
 
 const eventsPath = "/slack/events";
@@ -36,10 +36,12 @@ const minLogIntervalMs = 60_000;
 export interface HttpReceiverOptions {
   signingSecret: string;
   requests: SignedRequests;
+  /** Slack sends no events of this minute, which begins at this time in Unix seconds. */
+  onDropped(minute: number): void;
   log: Log;
 }
 
-export function createHttpReceiver({ signingSecret, requests, log }: HttpReceiverOptions): HttpReceiver {
+export function createHttpReceiver({ signingSecret, requests, onDropped, log }: HttpReceiverOptions): HttpReceiver {
   let app: App | undefined;
   let isOpen = false;
   let refusals = { count: 0, loggedAt: Number.NEGATIVE_INFINITY };
@@ -66,6 +68,11 @@ export function createHttpReceiver({ signingSecret, requests, log }: HttpReceive
     if (body.ssl_check === "1") return context.body(null, 200);
     // During start and stop nothing can be stored. Slack sends the request again.
     if (app === undefined || !isOpen) return context.text("Remora is not ready yet.\n", 503);
+    const dropped = droppedMinuteOf(body);
+    if (dropped !== undefined) {
+      onDropped(dropped);
+      return context.body(null, 200);
+    }
     return await runOnce(context, app, body, hash.toString("hex"));
   }
 

@@ -7,9 +7,10 @@ import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
 import type { Dispatcher } from "undici";
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf, type RemoraError } from "../../../lib/errors.ts";
+import { isJsonObject, parseJson } from "../../../lib/json.ts";
 import type { Log } from "../../../lib/log.ts";
 import { isTokenProblem, problemOf } from "./api-problems.ts";
-import { dispatch } from "./dispatch.ts";
+import { dispatch, droppedMinuteOf } from "./dispatch.ts";
 import { createLoopWatch, forgiveBlockedLoop } from "./loop-watch.ts";
 import { createSdkLogger } from "./sdk-logger.ts";
 
@@ -21,6 +22,8 @@ export interface SocketReceiverOptions {
   /** Sends the requests if there is a proxy, because the SDK's own one ignores the global one. */
   dispatcher?: Dispatcher | undefined;
   onConnected(): void;
+  /** As for HTTP. */
+  onDropped(minute: number): void;
   onDisconnected(): void;
   onProblem(problem: RemoraError): void;
   log: Log;
@@ -107,9 +110,10 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
   // Catch errors of the SDK's frame readers, because an unreadable frame would otherwise end the process.
   const readers = client.listeners("ws_message");
   client.removeAllListeners("ws_message");
-  client.on("ws_message", (...frame: unknown[]) => {
+  client.on("ws_message", (data: unknown, ...rest: unknown[]) => {
+    const frame = withInnerEvent(data);
     for (const read of readers) {
-      Promise.resolve(read(...frame)).catch((thrown: unknown) =>
+      Promise.resolve(read(frame, ...rest)).catch((thrown: unknown) =>
         log.warn({ error: messageOf(thrown) }, "ignored an unreadable frame from Slack"),
       );
     }
@@ -125,6 +129,13 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
   client.on("slack_event", ({ body, ack, type }: SocketEvent) => {
     // Frames about the connection itself have no body.
     if (app === undefined || typeof body !== "object" || body === null) return;
+    // Its page shows what comes over HTTP only. Over a socket, the envelope may say the type as well.
+    const dropped = droppedMinuteOf({ type, ...body });
+    if (dropped !== undefined) {
+      options.onDropped(dropped);
+      ack().catch(() => {});
+      return;
+    }
     dispatch(app, body)
       .then((answer) => ack(answer))
       .catch((thrown: unknown) =>
@@ -145,6 +156,15 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
       if (wasStanding) await Promise.race([client.disconnect(), pause(1_000, new AbortController().signal)]);
     },
   };
+}
+
+/** The SDK throws at an event without an inner one, such as `app_rate_limited` (slackapi/node-slack-sdk#2167). */
+function withInnerEvent(data: unknown): unknown {
+  const envelope = parseJson(String(data));
+  if (!isJsonObject(envelope) || envelope.type !== "events_api" || !isJsonObject(envelope.payload)) return data;
+  const { payload } = envelope;
+  if (payload.event !== undefined) return data;
+  return JSON.stringify({ ...envelope, payload: { ...payload, event: { type: payload.type ?? "unknown" } } });
 }
 
 function pauseAfter(problem: RemoraError, failures: number): number {

@@ -1,6 +1,7 @@
 /**
  * Fetches each conversation's missed messages, from its cursor on, newest conversations first. Events of a conversation
- * wait until its missed messages are taken (`before`), which then goes first. Counts what it could not read.
+ * wait until its missed messages are taken (`before`), which then goes first. Counts what it could not read. The file is over 250
+ * lines because all of it shares the places that are still to be read.
  */
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
@@ -13,7 +14,7 @@ import { pagesOf } from "../api/pages.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect } from "../conversation-id.ts";
 import { maxListPage } from "../limits.ts";
-import { type Cursors, later } from "./cursors.ts";
+import { type Cursors, earlier, later } from "./cursors.ts";
 import type { MessageEvent } from "./events.ts";
 import { createMissed } from "./missed.ts";
 
@@ -36,6 +37,8 @@ export interface CatchUp {
   run(absence: Absence): Promise<void>;
   /** Resolves once the channel's missed messages are taken, or can't be for now. Undefined if none are missing. */
   before(channel: string): Promise<unknown> | undefined;
+  /** Fetches everything from this time on, in Unix seconds, a while later: Slack sends no events of this minute. */
+  minuteDropped(minute: number): Promise<void>;
   /** Fetches the channel's missed messages soon, again and again until they are taken. */
   fetchSoon(channel: string): void;
 }
@@ -52,6 +55,9 @@ const maxConcurrent = 4;
 const pauseMs = 30_000;
 const refusedPauseMs = 10_000;
 const maxTries = 5;
+/** After the end of a minute, until Slack's histories surely have it. */
+const settledMs = 2_000;
+const maxMinuteWaitMs = 120_000;
 
 interface Place {
   since: string;
@@ -86,6 +92,7 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
   /** No event after this time was received before the last run. */
   let unheardFrom: string | undefined;
   let runs = 0;
+  let droppedMinute: number | undefined;
 
   async function fetchMissed(channel: string, place: Place): Promise<void> {
     const oldest = ((Date.now() - maxMissedAgeMs) / 1000).toFixed(6);
@@ -189,6 +196,41 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
     report.unchecked += Math.max(0, fresh.length - most) + Math.max(0, old.length - silent);
   }
 
+  async function run(absence: Absence): Promise<void> {
+    const { channels: most, oldThreads } = limits[absence];
+    const newest = cursors.newest();
+    // In the first process, none was missed before the first message.
+    if (newest === undefined) return;
+    runs += 1;
+    unheardFrom = newest;
+    report = { ...newReport(), total: places.size };
+    const known = cursors.channels();
+    for (const channel of known.slice(0, most)) add(channel, cursors.hold(channel), oldThreads);
+    report.unchecked = Math.max(0, known.length - most);
+    unknownSince = newest;
+    await readAll();
+    try {
+      await addNewChannels(newest, absence);
+      await readAll();
+    } catch (thrown) {
+      log.warn({ error: messageOf(thrown) }, "could not read Slack's list of conversations");
+    }
+    runs -= 1;
+    if (runs > 0) return;
+    unknownSince = undefined;
+    report.isOver = true;
+    onProgress(report);
+  }
+
+  /** Held at once, because what Slack still sends would move the cursors past the gap. */
+  async function fetchMinute(minute: number): Promise<void> {
+    const from = (minute - 1).toFixed(6);
+    for (const channel of cursors.channels()) cursors.holdAt(channel, earlier(cursors.hold(channel) ?? from, from));
+    const untilOverMs = (minute + 60) * 1000 + settledMs - Date.now();
+    await pause(Math.min(Math.max(untilOverMs, settledMs), maxMinuteWaitMs), signal);
+    if (!signal.aborted) await run("long");
+  }
+
   async function fetchRefused(channel: string): Promise<void> {
     for (let isTaken = false; !isTaken && !signal.aborted; ) {
       await pause(refusedPauseMs, signal);
@@ -211,30 +253,12 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
       place?.urgent.abort();
       return place === undefined ? undefined : read(channel, place);
     },
-    async run(absence) {
-      const { channels: most, oldThreads } = limits[absence];
-      const newest = cursors.newest();
-      // In the first process, none was missed before the first message.
-      if (newest === undefined) return;
-      runs += 1;
-      unheardFrom = newest;
-      report = { ...newReport(), total: places.size };
-      const known = cursors.channels();
-      for (const channel of known.slice(0, most)) add(channel, cursors.hold(channel), oldThreads);
-      report.unchecked = Math.max(0, known.length - most);
-      unknownSince = newest;
-      await readAll();
-      try {
-        await addNewChannels(newest, absence);
-        await readAll();
-      } catch (thrown) {
-        log.warn({ error: messageOf(thrown) }, "could not read Slack's list of conversations");
-      }
-      runs -= 1;
-      if (runs > 0) return;
-      unknownSince = undefined;
-      report.isOver = true;
-      onProgress(report);
+    async minuteDropped(minute) {
+      // Slack may say so again for the same minute.
+      if (minute === droppedMinute) return;
+      droppedMinute = minute;
+      await fetchMinute(minute);
     },
+    run,
   };
 }

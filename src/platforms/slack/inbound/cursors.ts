@@ -229,6 +229,10 @@ export function later(one: string, other: string): string {
   return compare(one, other) > 0 ? one : other;
 }
 
+export function earlier(one: string, other: string): string {
+  return compare(one, other) < 0 ? one : other;
+}
+
 function justBefore(ts: string): string {
   const [seconds = "0", fraction = "0"] = ts.split(".");
   const micros = BigInt(seconds) * 1_000_000n + BigInt(fraction) - 1n;

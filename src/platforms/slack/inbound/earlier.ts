@@ -6,13 +6,12 @@
  * Slack lets apps distributed outside the Marketplace read only 15 messages a minute. The messages that this process
  * has received then replace those that it can't read.
  */
-import { messageOf } from "../../../lib/errors.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { EarlierKind, EarlierLine, EarlierWanted } from "../../../ports/earlier.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
 import type { Platform } from "../../../ports/platform.ts";
 import type { SlackApi } from "../api/api.ts";
-import { isSlackError } from "../api/api-problems.ts";
+import { isSlackError, plainOf } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { parseConversationId, parseMessageId, threadOf, timeOf } from "../conversation-id.ts";
@@ -204,7 +203,7 @@ function withoutHistory(thrown: unknown, raws: Part["raws"], what = "Earlier mes
 }
 
 function reasonOf(thrown: unknown): string {
-  return thrown instanceof DOMException ? "it did not answer in time." : messageOf(thrown);
+  return thrown instanceof DOMException ? "it did not answer in time." : plainOf(thrown);
 }
 
 function linksIn(text: string): { channel: string; ts: string; thread: string | null }[] {

@@ -5,7 +5,7 @@ import type { LruMap } from "../../../lib/lru-map.ts";
 import type { Author, InboundMessage } from "../../../ports/message.ts";
 import { askText } from "../../shared/ask-text.ts";
 import { anyAnswer } from "../api/api.ts";
-import { isPlaceProblem } from "../api/api-problems.ts";
+import { isPlaceProblem, isSlackError, plainOf, whyNotThere } from "../api/api-problems.ts";
 import { type DirectMessages, formatMessageId, isDirect, placeOf, threadBegunBy, timeOf } from "../conversation-id.ts";
 import { readText } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
@@ -108,6 +108,8 @@ export function createCommands(options: CommandsOptions): Commands {
 }
 
 function failureText(thrown: unknown): string {
-  if (isPlaceProblem(thrown)) return `I can't write here. Invite me first with /invite. (${messageOf(thrown)})`;
-  return `That didn't work: ${messageOf(thrown)}`;
+  if (isSlackError(thrown, "not_in_channel", "channel_not_found"))
+    return "I can't write here, because I am not in this channel. Invite me first with /invite.";
+  if (isPlaceProblem(thrown)) return `I can't write here: ${whyNotThere(thrown)}. Ask me in a direct message.`;
+  return `That didn't work: ${plainOf(thrown)}`;
 }

@@ -3,6 +3,7 @@ import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { SlackApi } from "../api/api.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
+import type { Threads } from "../inbound/threads.ts";
 import type { EphemeralReplies } from "../outbound/ephemeral-reply.ts";
 
 /** What everything needs that handles what people do. */
@@ -11,6 +12,7 @@ export interface Handling {
   api: SlackApi;
   identity(): Promise<Identity>;
   people: People;
+  threads: Threads;
   ephemeral: EphemeralReplies;
   log: Log;
 }

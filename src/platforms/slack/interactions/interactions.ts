@@ -92,7 +92,7 @@ function meaningOf({ action_id, value, selected_option: selected }: Click["actio
 }
 
 export function createInteractions(options: InteractionsOptions): Interactions {
-  const { handlers, api, identity, people, formContents, ephemeral, log } = options;
+  const { handlers, api, identity, people, threads, formContents, ephemeral, log } = options;
   const showDiff = createShowDiff(options);
   const footerClicks = createFooterClicks(options);
 
@@ -100,7 +100,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const { teamId: team } = await identity();
     const { channel, container, message } = click;
     const ts = container.message_ts;
-    const thread = threadOf(ts, container.thread_ts ?? message?.thread_ts);
+    // A card that could not be shown in its thread still belongs to it.
+    const moved = await threads.ofMoved(channel.id, ts);
+    const thread = moved === undefined ? threadOf(ts, container.thread_ts ?? message?.thread_ts) : moved;
     const isCard = isFirstPart(click.actions[0]?.block_id ?? "");
     return {
       thread,

@@ -1,12 +1,14 @@
 /** What tools can do in Slack besides answering. ports/chat.ts gives the rules. */
-import { messageOf } from "../../../lib/errors.ts";
+import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { LruMap } from "../../../lib/lru-map.ts";
 import { namesText } from "../../../lib/text/names-text.ts";
+import { upperFirst } from "../../../lib/text/sentence.ts";
 import type { ChatActions } from "../../../ports/chat.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import { attachmentNote } from "../../shared/tool-files.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
-import { isSlackError } from "../api/api-problems.ts";
+import { isAway, isRefusal, isSlackError, plainOf } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
@@ -29,6 +31,7 @@ export interface ChatActionsOptions {
   access: ChatAccess;
   threads: Threads;
   search: NonNullable<ChatActions["search"]>;
+  told: LruMap<true>;
   log: Log;
   signal: AbortSignal;
 }
@@ -60,6 +63,8 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     const since = ((Date.now() - maxSearchAgeMs) / 1000).toFixed(6);
     return createMessageSender({
       ...{ api, destination: { ...place, since }, turnId: toolTurn, log: options.log, signal: options.signal },
+      onMoved: (ts) => threads.moved(place.channel, ts, place.thread),
+      told: options.told,
       posts: { all: async () => [], keep: async () => {} },
       botUserId: async () => (await identity()).userId,
     });
@@ -114,47 +119,61 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
         );
       return (messages.find((each) => each.ts === ts)?.files ?? []).flatMap(fileAttachments);
     },
-    async post(place, { text, files, key }) {
-      const found = await find(place);
-      const { found: readable, notes } = await readFiles(files);
-      const uploaded: UploadedFile[] = [];
-      for (const file of readable) {
-        await uploadFile(api, file).then(
-          (done) => uploaded.push(done),
-          (thrown: unknown) => notes.push(attachmentNote(file.name, messageOf(thrown))),
-        );
-      }
-      const words = [text, ...notes].filter(Boolean).join("\n\n");
-      // A notification would say nothing of files alone.
-      const names = uploaded.map(({ title }) => `\`${title.replaceAll("`", "'")}\``);
-      const ts = await postAll(found, key, words === "" && names.length > 0 ? `Here is ${namesText(names)}.` : words);
-      if (uploaded.length > 0) await shareFiles(api, { channel: found.channel, thread: found.thread ?? ts }, uploaded);
-      return { messageId: formatMessageId({ channel: found.channel, ts }) };
-    },
-    async react(place, messageId, emoji) {
-      const { channel } = await find(place);
-      const name = emojiName(emoji);
-      if (name === undefined) {
-        const advice = `Slack needs emoji by name. Write ${emoji.slice(0, 20)} as its :name:`;
-        throw platformError("slack", "unsupported", advice);
-      }
-      const args = { channel, timestamp: tsIn(messageId, channel), name };
-      await api.call("reactions.add", args, anyAnswer).catch((thrown: unknown) => {
-        if (!isSlackError(thrown, "already_reacted")) throw thrown;
-      });
-    },
-    async openThread(place, { messageId, name, text, key }) {
-      const { channel } = await find(place);
-      if (messageId !== undefined) {
-        const thread = tsIn(messageId, channel);
-        await postAll({ channel, thread }, key, text);
-        return { threadId: formatMessageId({ channel, ts: thread }) };
-      }
-      const title = name.trim() === "" ? "" : `**${name.replace(/[*_`[\]<>\n]/g, " ").trim()}**`;
-      const ts = await postAll({ channel, thread: null }, key, [title, text].filter(Boolean).join("\n"));
-      return { threadId: formatMessageId({ channel, ts }) };
-    },
+    post: (place, { text, files, key }) =>
+      inWords(async () => {
+        const found = await find(place);
+        const { found: readable, notes } = await readFiles(files);
+        const uploaded: UploadedFile[] = [];
+        for (const file of readable) {
+          await uploadFile(api, file).then(
+            (done) => uploaded.push(done),
+            (thrown: unknown) => notes.push(attachmentNote(file.name, plainOf(thrown))),
+          );
+        }
+        const words = [text, ...notes].filter(Boolean).join("\n\n");
+        // A notification would say nothing of files alone.
+        const names = uploaded.map(({ title }) => `\`${title.replaceAll("`", "'")}\``);
+        const ts = await postAll(found, key, words === "" && names.length > 0 ? `Here is ${namesText(names)}.` : words);
+        if (uploaded.length > 0)
+          await shareFiles(api, { channel: found.channel, thread: found.thread ?? ts }, uploaded);
+        return { messageId: formatMessageId({ channel: found.channel, ts }) };
+      }),
+    react: (place, messageId, emoji) =>
+      inWords(async () => {
+        const { channel } = await find(place);
+        const name = emojiName(emoji);
+        if (name === undefined) {
+          const advice = `Slack needs emoji by name. Write ${emoji.slice(0, 20)} as its :name:`;
+          throw platformError("slack", "unsupported", advice);
+        }
+        const args = { channel, timestamp: tsIn(messageId, channel), name };
+        await api.call("reactions.add", args, anyAnswer).catch((thrown: unknown) => {
+          if (!isSlackError(thrown, "already_reacted")) throw thrown;
+        });
+      }),
+    openThread: (place, { messageId, name, text, key }) =>
+      inWords(async () => {
+        const { channel } = await find(place);
+        if (messageId !== undefined) {
+          const thread = tsIn(messageId, channel);
+          await postAll({ channel, thread }, key, text);
+          return { threadId: formatMessageId({ channel, ts: thread }) };
+        }
+        const title = name.trim() === "" ? "" : `**${name.replace(/[*_`[\]<>\n]/g, " ").trim()}**`;
+        const ts = await postAll({ channel, thread: null }, key, [title, text].filter(Boolean).join("\n"));
+        return { threadId: formatMessageId({ channel, ts }) };
+      }),
   };
+}
+
+/** The model reads the failure, and may repeat it to people, so it has no name of Slack's. */
+async function inWords<T>(work: () => Promise<T>): Promise<T> {
+  return await work().catch((thrown: unknown) => {
+    if (!isRefusal(thrown) && !isAway(thrown)) throw thrown;
+    const { plain, isRetryable } = thrown as RemoraError;
+    const [code, place] = ["platform.refused", "platform slack"];
+    throw new RemoraError({ code, place, message: upperFirst(plain), isRetryable, cause: thrown });
+  });
 }
 
 /** Accepts a message id or a bare ts. Rejects messages of other channels. */

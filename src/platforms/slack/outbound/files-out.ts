@@ -5,6 +5,7 @@ import { z } from "zod";
 import { fetchDirectly } from "../../../lib/fetch-directly.ts";
 import { formatBytes } from "../../../lib/text/format-bytes.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
+import { platformError } from "../../shared/platform-error.ts";
 import { readToolFiles } from "../../shared/tool-files.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 
@@ -41,7 +42,10 @@ export async function uploadFile(api: SlackApi, { name, bytes }: OutgoingFile): 
     headers: { "content-type": "application/octet-stream" },
     signal: AbortSignal.timeout(maxUploadMs),
   });
-  if (!response.ok) throw new Error(`Slack answered the upload with HTTP ${response.status}`);
+  if (!response.ok) {
+    const message = `Slack answered the upload with HTTP ${response.status}`;
+    throw platformError("slack", "upload", message, undefined, "Slack did not take the file.");
+  }
   return { id: address.file_id, title: name };
 }
 

@@ -4,6 +4,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Author } from "../../../ports/message.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import { anyAnswer } from "../api/api.ts";
+import { plainOf } from "../api/api-problems.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
 import { openView, updateView, type View } from "../api/views.ts";
 import { placeOf } from "../conversation-id.ts";
@@ -147,7 +148,7 @@ export function createHome(options: HomeOptions): Home {
 }
 
 function failureText(thrown: unknown): string {
-  return `That didn't work: ${messageOf(thrown)}`;
+  return `That didn't work: ${plainOf(thrown)}`;
 }
 
 function forgetModal(): View {

@@ -13,7 +13,7 @@ import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import { unshownLevel } from "../../../ports/platform.ts";
 import { noProgress, type Progress } from "../../../ports/progress.ts";
 import { createProgressLine } from "../../shared/progress-line.ts";
-import { isSlackError } from "../api/api-problems.ts";
+import { isContentProblem, isRefusal } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { maxMarkdownLength } from "../limits.ts";
 import type { AgentSession, SessionState } from "./agent-sessions.ts";
@@ -189,9 +189,13 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       // The tasks would stay in the message.
       if (isWhole && rest !== undefined && open.tasks.size === 0) return;
     } else if (shown.text === text && shown.line === "" && below.length === 0) return;
+    await settle(ts, content);
+  }
+
+  /** If the message was deleted, or can't be edited for whatever reason, the text is posted again. */
+  async function settle(ts: string, content: MessageContent): Promise<void> {
     await sender.update(ts, key, content).catch(async (thrown: unknown) => {
-      // The message was deleted, or can no longer be edited, so the text is posted again.
-      if (!isSlackError(thrown, "message_not_found", "cant_update_message", "edit_window_closed")) throw thrown;
+      if (!isRefusal(thrown) || isContentProblem(thrown)) throw thrown;
       await sender.post(`${key}:again`, content);
     });
   }
@@ -204,8 +208,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
         if (footer !== undefined) options.footers.refused(footer, index);
         return;
       } catch (thrown) {
-        if (!isSlackError(thrown, "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"))
-          throw thrown;
+        if (!isContentProblem(thrown)) throw thrown;
         log.info({ key, error: messageOf(thrown) }, "Slack refused the blocks of a text; sending plainer ones");
       }
     }
@@ -217,7 +220,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     const [first = "", ...more] = renderMrkdwn(text);
     const ts = sender.tsOf(key);
     if (ts === undefined) await sender.post(key, { text: first, blocks: [] });
-    else await sender.update(ts, key, { text: first, blocks: [] });
+    else await settle(ts, { text: first, blocks: [] });
     for (const [index, part] of more.entries()) await sender.post(`${key}:${index + 1}`, { text: part, blocks: [] });
   }
 

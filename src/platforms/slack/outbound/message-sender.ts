@@ -8,14 +8,18 @@ import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { LruMap } from "../../../lib/lru-map.ts";
+import { upperFirst } from "../../../lib/text/sentence.ts";
 import type { Posts } from "../../../ports/platform.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
-import { isSlackError } from "../api/api-problems.ts";
+import { isSlackError, isThreadProblem, whyNotThere } from "../api/api-problems.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
 import type { AgentSession } from "./agent-sessions.ts";
+import { smallLine } from "./blocks.ts";
 import { shareFiles, type UploadedFile } from "./files-out.ts";
 import { type Destination, messagesOf } from "./messages-of.ts";
 import { type MessageContent, withoutPreviews } from "./render.ts";
+import { escapeText } from "./safe-text.ts";
 
 export interface MessageSenderOptions {
   api: SlackApi;
@@ -26,6 +30,12 @@ export interface MessageSenderOptions {
   turnId: string;
   botUserId(): Promise<string>;
   onPosted?(ts: string): Promise<void>;
+  /** Called before `onPosted` if the message is not where it belongs. */
+  onMoved?(ts: string): Promise<void>;
+  /** A thread of the channel that takes posts, if the channel itself takes none. Undefined if there is none. */
+  openThread?(): Promise<string | undefined>;
+  /** Why messages are not where they belong, as people of a channel have read it already. */
+  told: LruMap<true>;
   log: Log;
   signal: AbortSignal;
 }
@@ -50,6 +60,8 @@ export interface MessageSender {
   /** True if files were shown under this key, also by a process that died before it stored this. */
   areShared(key: string): Promise<boolean>;
   metadata(key: string): Metadata;
+  /** True once the place of the turn has refused a post, and messages go to the next one. */
+  hasMoved(): boolean;
   /** True if the message began as a native stream, or may have. */
   isStream(key: string): boolean;
   isKept(key: string): boolean;
@@ -65,27 +77,49 @@ export interface Metadata {
 export const endFilesKey = "files:end";
 const postEvent = "remora_post";
 const postedSchema = z.object({ ts: z.string() });
+/** The thread that takes the posts of a channel without threads, or an empty value for the channel. */
+const placeKey = "place";
+/** Why the messages are not where they belong. */
+const whyKey = "note:place";
 const maxPostTries = 4;
 const minWaitMs = 250;
 
 export function createMessageSender(options: MessageSenderOptions): MessageSender {
   const { api, destination, posts, turnId } = options;
   const kept = new Map<string, string>();
-  let isThreadGone = false;
+  /** Where messages go since the turn's own place has refused one. */
+  let moved: Destination | undefined;
 
   function metadata(key: string): Metadata {
     return { event_type: postEvent, event_payload: { turn: turnId, key } };
   }
 
-  /** A card can be answered only where it was asked, so only text and files leave a thread that is gone. */
-  function placeOf(key: string): Destination {
-    return isThreadGone && mayLeave(key) ? { ...destination, thread: null } : destination;
-  }
+  const placeNow = () => moved ?? destination;
 
-  function hasLeftThread(key: string, thrown: unknown): boolean {
-    const isGone = isSlackError(thrown, "thread_not_found", "restricted_action_thread_locked");
-    if (!isGone || placeOf(key).thread === null || !mayLeave(key)) return false;
-    isThreadGone = true;
+  /**
+   * Goes on in the next place if this one refuses, once: from a thread to its channel, or from a channel that takes only replies
+   * to a thread of it. Both have the same readers.
+   */
+  async function hasMovedOn(thrown: unknown): Promise<boolean> {
+    if (moved !== undefined) return false;
+    const { thread } = destination;
+    if (thread !== null && isThreadProblem(thrown)) moved = { ...destination, thread: null };
+    else if (thread === null && isSlackError(thrown, "restricted_action_thread_only_channel")) {
+      const open = await options.openThread?.();
+      if (open !== undefined) moved = { ...destination, thread: open };
+    }
+    if (moved === undefined) return false;
+    await keep(placeKey, moved.thread ?? "");
+    options.log.warn(
+      { turnId, error: messageOf(thrown) },
+      "could not write where it belongs; writing in the next place",
+    );
+    const why = `${upperFirst(whyNotThere(thrown).replace(/\bthere$/, "here"))}, so I write here.`;
+    const topic = `${destination.channel} ${why}`;
+    if (options.told.has(topic)) return true;
+    options.told.set(topic, true);
+    // What follows matters more.
+    await post(whyKey, { text: escapeText(why), blocks: [smallLine(why)] }).catch(() => {});
     return true;
   }
 
@@ -112,6 +146,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     const known = await find(key);
     const posted = known === undefined ? await startOnce(key, tryKey, start) : { ts: known, isFound: true };
     await keep(key, formatMessageId({ channel: destination.channel, ts: posted.ts }));
+    if (!posted.isFound && moved !== undefined) await options.onMoved?.(posted.ts);
     if (!posted.isFound) await options.onPosted?.(posted.ts);
     return posted;
   }
@@ -122,10 +157,12 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       try {
         return { ts: await start(), isFound: false };
       } catch (thrown) {
-        if (hasLeftThread(key, thrown)) {
-          // An earlier process may have left the thread, too. A locked thread can still be read, so nothing told us so far.
+        if (await hasMovedOn(thrown)) {
+          // An earlier process may have moved on, too. A locked thread can still be read, so nothing told us so far.
           const found = await lookFor(key);
           if (found !== undefined) return { ts: found, isFound: true };
+          // A stream stands in a thread only.
+          if (tryKey === streamTry(key)) throw thrown;
           continue;
         }
         if (!isSlackError(thrown, "unreachable", "http", "internal_error", "fatal_error") || tries === maxPostTries)
@@ -141,18 +178,29 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     }
   }
 
-  /** Repeats `work` outside the thread if the thread is gone. */
-  async function whereOpen<T>(key: string, work: (place: Destination) => Promise<T>): Promise<T> {
+  /** Repeats `work` in the next place if this one refuses. */
+  async function whereOpen<T>(work: (place: Destination) => Promise<T>): Promise<T> {
     try {
-      return await work(placeOf(key));
+      return await work(placeNow());
     } catch (thrown) {
-      if (!hasLeftThread(key, thrown)) throw thrown;
-      return await work(placeOf(key));
+      if (!(await hasMovedOn(thrown))) throw thrown;
+      return await work(placeNow());
     }
   }
 
+  async function post(key: string, content: MessageContent): Promise<string> {
+    const { ts, isFound } = await postBy(key, `try:${key}`, async () => {
+      const { channel, thread } = placeNow();
+      const place = { channel, ...(thread === null ? {} : { thread_ts: thread }) };
+      const args = { ...place, metadata: metadata(key), ...withoutPreviews, ...content };
+      return (await api.call("chat.postMessage", args, postedSchema, { isOnce: true })).ts;
+    });
+    if (isFound) await update(ts, key, content);
+    return ts;
+  }
+
   function lookFor(key: string): Promise<string | undefined> {
-    return whereOpen(key, (place) => lookIn(place, key));
+    return whereOpen((place) => lookIn(place, key));
   }
 
   async function lookIn(place: Destination, key: string): Promise<string | undefined> {
@@ -175,7 +223,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     if (kept.has(key)) return true;
     const tries = [...kept].flatMap(([name, ids]) => (name.startsWith(`try:${key}:`) ? [ids] : []));
     if (tries.length === 0) return false;
-    const found = await whereOpen(key, (place) => findFiles(place, tries));
+    const found = await whereOpen((place) => findFiles(place, tries));
     if (found !== undefined) await keep(key, found);
     return found !== undefined;
   }
@@ -211,18 +259,11 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
   return {
     async begin() {
       for (const { key, messageId } of await posts.all()) kept.set(key, messageId);
+      const thread = kept.get(placeKey);
+      if (thread !== undefined) moved = { ...destination, thread: thread || null };
     },
     keys: () => [...kept.keys()],
-    async post(key, content) {
-      const { ts, isFound } = await postBy(key, `try:${key}`, async () => {
-        const { channel, thread } = placeOf(key);
-        const place = { channel, ...(thread === null ? {} : { thread_ts: thread }) };
-        const args = { ...place, metadata: metadata(key), ...withoutPreviews, ...content };
-        return (await api.call("chat.postMessage", args, postedSchema, { isOnce: true })).ts;
-      });
-      if (isFound) await update(ts, key, content);
-      return ts;
-    },
+    post,
     postStream: (key, start) => postBy(key, streamTry(key), start),
     update,
     endStream,
@@ -244,23 +285,20 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       if (first === undefined) return;
       const ids = files.map(({ id }) => id).join(",");
       await keep(`try:${key}:${first.id}`, ids);
-      await whereOpen(key, async (place) => {
+      await whereOpen(async (place) => {
         // As with text, an earlier process may have left the thread, too.
-        const isThere = isThreadGone && (await areShared(key));
+        const isThere = moved !== undefined && (await areShared(key));
         if (!isThere) await shareFiles(api, place, files);
       });
       await keep(key, ids);
     },
     areShared,
     metadata,
+    hasMoved: () => moved !== undefined,
     isStream: (key) => kept.has(streamTry(key)),
     isKept: (key) => kept.has(key),
     keep,
   };
-}
-
-function mayLeave(key: string): boolean {
-  return key.startsWith("text:") || key === endFilesKey;
 }
 
 function streamTry(key: string): string {

@@ -10,7 +10,7 @@ import type { LruMap } from "../../../lib/lru-map.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import { isPlatformAway } from "../../../ports/platform.ts";
 import type { SlackApi } from "../api/api.ts";
-import { isPlaceProblem, isSlackError, isTokenProblem } from "../api/api-problems.ts";
+import { isAway, isPlaceProblem, isSlackError, isTokenProblem } from "../api/api-problems.ts";
 import type { People } from "../api/people.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseMessageId } from "../conversation-id.ts";
@@ -96,22 +96,18 @@ export function createStreaming(options: StreamingOptions): Streaming {
   return {
     async start(beginning) {
       const { destination, tasks } = beginning;
-      const isPossible = mode === "native" && destination.thread !== null && Date.now() >= restUntil;
+      const isInThread = destination.thread !== null && !beginning.sender.hasMoved();
+      const isPossible = mode === "native" && isInThread && Date.now() >= restUntil;
       if (!isPossible || (tasks.length > 0 && Date.now() < tasksRestUntil) || rateLimiter.take("start") > 0)
         return undefined;
       try {
         return await startNow(beginning);
       } catch (thrown) {
+        // The sender has gone on in the channel, where Slack has no streams.
+        if (beginning.sender.hasMoved()) return undefined;
         if (isPlaceProblem(thrown) || isTokenProblem(thrown) || isPlatformAway(thrown)) throw thrown;
         log.info({ error: messageOf(thrown) }, "no native stream; showing the reply by edits");
-        const isPassing = isSlackError(
-          thrown,
-          "ratelimited",
-          "unreachable",
-          "http",
-          "user_not_found",
-          "team_not_found",
-        );
+        const isPassing = isAway(thrown) || isSlackError(thrown, "http", "user_not_found", "team_not_found");
         // A refusal of the tasks says nothing about streams of text.
         if (!isPassing && beginning.tasks.length > 0) tasksRestUntil = Date.now() + restMs;
         else if (!isPassing) restUntil = Date.now() + restMs;

@@ -3,6 +3,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { ReceiptFile } from "../../../ports/message.ts";
 import type { SlackApi } from "../api/api.ts";
+import { plainOf } from "../api/api-problems.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
 import { isDirect } from "../conversation-id.ts";
 import type { Recipient } from "./ephemeral-reply.ts";
@@ -26,7 +27,7 @@ export function createPrivateFiles({ api, log }: { api: SlackApi; log: Log }): S
       return undefined;
     } catch (thrown) {
       log.warn({ person: userId, error: messageOf(thrown) }, "could not send a file to a person");
-      return `I couldn't send it to you as a file: ${messageOf(thrown)}`;
+      return `I couldn't send it to you as a file: ${plainOf(thrown)}`;
     }
   }
 

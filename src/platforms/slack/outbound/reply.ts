@@ -3,9 +3,11 @@
  * run one after the other so that nothing overtakes an earlier message. Needs only the Web API, so any process can
  * reply. The file is over 250 lines because text, cards and questions share the open segment.
  */
+import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { LruMap } from "../../../lib/lru-map.ts";
 import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
@@ -14,12 +16,14 @@ import type { Progress } from "../../../ports/progress.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
-import { platformAway, platformError } from "../../shared/platform-error.ts";
+import { noRoute, platformAway } from "../../shared/platform-error.ts";
 import { attachmentNote } from "../../shared/tool-files.ts";
 import type { SlackApi } from "../api/api.ts";
-import { isAway, isPlaceProblem, isSlackError } from "../api/api-problems.ts";
+import { isAway, isRefusal, plainOf, whyNotThere } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { formatMessageId, isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
+import type { Threads } from "../inbound/threads.ts";
+import { maxHistoryPage } from "../limits.ts";
 import type { AgentSession, AgentSessions, SessionState } from "./agent-sessions.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
 import { noteMessage } from "./cards/mention-line.ts";
@@ -44,8 +48,8 @@ export interface ReplyOptions {
   footers: Footers;
   formContents: FormContents;
   botUserId(): Promise<string>;
-  /** Treats later messages in this thread as addressed to the agent. */
-  joinThread(channel: string, thread: string): Promise<void>;
+  threads: Threads;
+  told: LruMap<true>;
   log: Log;
   signal: AbortSignal;
 }
@@ -88,11 +92,12 @@ export function createSlackReply(options: ReplyOptions): Reply {
   }
 
   async function open(): Promise<Begun> {
-    if (destination === undefined) throw noRoute(target.conversationId, "is not a Slack conversation");
-    const { api, botUserId, joinThread, signal } = options;
+    if (destination === undefined)
+      throw noRoute("slack", `${target.conversationId} is not a Slack conversation`, "it is not a Slack conversation");
+    const { api, botUserId, threads, signal } = options;
     const { channel, thread } = destination;
     // A message in the channel itself starts a thread, which then belongs to the agent.
-    const onPosted = async (ts: string) => (isDirect(channel) ? undefined : await joinThread(channel, thread ?? ts));
+    const onPosted = async (ts: string) => (isDirect(channel) ? undefined : await threads.join(channel, thread ?? ts));
     const sender = createMessageSender({
       api,
       destination,
@@ -101,6 +106,9 @@ export function createSlackReply(options: ReplyOptions): Reply {
       turnId: target.turnId,
       botUserId,
       onPosted,
+      onMoved: (ts) => threads.moved(channel, ts, thread),
+      openThread: async () => await newestThreadWith(api, channel, await botUserId()),
+      told: options.told,
       log,
       signal,
     });
@@ -189,7 +197,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
         (done) => uploaded.push(done),
         (thrown: unknown) => {
           if (isAway(thrown)) throw thrown;
-          notes.push(attachmentNote(file.name, messageOf(thrown)));
+          notes.push(attachmentNote(file.name, plainOf(thrown)));
+          log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not upload a file");
         },
       );
     }
@@ -227,8 +236,9 @@ export function createSlackReply(options: ReplyOptions): Reply {
     rest: string | undefined,
     thrown: unknown,
   ): Promise<void> {
-    if (isPlaceProblem(thrown) || isAway(thrown)) throw thrown;
-    const notes = names.map((name) => attachmentNote(name, messageOf(thrown)));
+    if (isAway(thrown)) throw thrown;
+    log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not show the files of an answer");
+    const notes = names.map((name) => attachmentNote(name, plainOf(thrown)));
     const parts = renderParts([...notes, ...(rest === undefined ? [] : [rest])].join("\n\n"));
     for (const [index, part] of parts.entries()) await sender.post(`instead:${index}`, renderMessage(part));
   }
@@ -284,8 +294,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
     await options.formContents.keep(card);
     await options.formContents.drop(card);
     await showCard(sender, card).catch((thrown: unknown) => {
-      // Nobody can see a deleted card, so this failure does not matter.
-      if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;
+      // Slack would refuse it again. A click on what still looks open says what became of it.
+      if (!isRefusal(thrown)) throw thrown;
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a settled card");
     });
   }
@@ -310,7 +320,11 @@ export function createSlackReply(options: ReplyOptions): Reply {
     if (ts === undefined) {
       await closeSegment(place, latest.text, "suspended");
       await sender.post(key, questionMessage(card));
-    } else await sender.update(ts, key, questionMessage(card));
+    } else
+      await sender.update(ts, key, questionMessage(card)).catch((thrown: unknown) => {
+        if (!isRefusal(thrown)) throw thrown;
+        log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a question");
+      });
     if (card.isOpen) await setState("suspended");
   }
 
@@ -357,12 +371,18 @@ function sinceOf({ messageId }: ReplyTarget): string {
   return at === undefined ? "0" : (Number(at) / 1000 - 60).toFixed(6);
 }
 
+/** Whatever Slack refuses for good here may be possible elsewhere. */
 function asRejection(thrown: unknown): never {
-  if (isPlaceProblem(thrown)) throw noRoute("", messageOf(thrown), thrown);
+  if (isRefusal(thrown)) throw noRoute("slack", messageOf(thrown), whyNotThere(thrown), thrown);
   throw isAway(thrown) ? platformAway("slack", thrown) : thrown;
 }
 
-function noRoute(conversationId: string, why: string, cause?: unknown) {
-  const message = `nobody would see it: ${conversationId === "" ? why : `the conversation ${conversationId} ${why}`}`;
-  return platformError("slack", "no-route", message, cause);
+const newestSchema = z.object({
+  messages: z.array(z.object({ ts: z.string(), reply_users: z.array(z.string()).optional() })).default([]),
+});
+
+/** The newest thread of a channel in which the agent has written. */
+async function newestThreadWith(api: SlackApi, channel: string, userId: string): Promise<string | undefined> {
+  const page = await api.call("conversations.history", { channel, limit: maxHistoryPage }, newestSchema);
+  return page.messages.find(({ reply_users: users = [] }) => users.includes(userId))?.ts;
 }
