@@ -73,6 +73,10 @@ export const slackRules = {
     "https://github.com/slackapi/node-slack-sdk/issues/2702",
     "A stream ends by itself about five minutes after it began.",
   ),
+  "streams-show-tables": rule(
+    "https://github.com/vercel/chat/pull/349",
+    "Tables in the `markdown_text` of a stream and in `markdown` blocks are shown as tables, while it runs and afterwards.",
+  ),
   "uploads-take-three-steps": rule(
     "https://docs.slack.dev/messaging/working-with-files",
     "A file is uploaded by asking for an address, posting the bytes there, and completing the upload.",
