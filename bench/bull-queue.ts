@@ -48,6 +48,7 @@ const audit = createAuditLog({
 });
 const [onSqlite, onRedis] = Object.values(ledgers).map((ledger, index) =>
   createBullQueue({
+    ephemeral: { put() {} },
     ledger,
     toolbox,
     connect: connection.forBullMq,

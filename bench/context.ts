@@ -92,6 +92,7 @@ function createBuilder(found: MemoryHit[], briefs: SkillBrief[]) {
   };
   const read = async (key: string) => (values.has(key) ? await store.get(key) : undefined);
   return createContextBuilder({
+    ephemeral: { get: () => undefined },
     workspace,
     isCompacting: false,
     history: createHistory({ store: { ...store, get: read }, log: silentLog, idleMs: null }),

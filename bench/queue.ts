@@ -27,6 +27,7 @@ const audit = createAuditLog({
   headsFolder: join(folder, "heads"),
 });
 const queue = createEmbeddedQueue({
+  ephemeral: { put() {} },
   ledger,
   toolbox,
   events,

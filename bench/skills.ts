@@ -119,6 +119,7 @@ async function promptFor(skills: SkillBrief[], tools: ToolSpec[], contextTokens:
   };
   const store = { get: async () => undefined, set: async () => {}, delete: async () => {}, close: async () => {} };
   const builder = createContextBuilder({
+    ephemeral: { get: () => undefined },
     workspace,
     isCompacting: false,
     history: createHistory({ store, log: silentLog, idleMs: null }),

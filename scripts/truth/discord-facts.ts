@@ -50,7 +50,18 @@ export const discordFacts: readonly Fact[] = [
   api("RESTGetAPIChannelMessagesQuery", `${platform}/inbound/missed.ts`, ["after", "before", "limit"]),
   api("APIModalInteractionResponseCallbackData", forms, ["custom_id", "title", "components"]),
   api("typeof ComponentType", `${platform}/limits.ts`, [
-    ...["ActionRow", "Button", "Container", "File", "Label", "Section", "StringSelect", "TextDisplay", "TextInput"],
+    ...[
+      "ActionRow",
+      "Button",
+      "CheckboxGroup",
+      "Container",
+      "File",
+      "Label",
+      "Section",
+      "StringSelect",
+      "TextDisplay",
+      "TextInput",
+    ],
     "UserSelect",
   ]),
   api("APIButtonComponentWithCustomId", `${platform}/outbound/buttons.ts`, [
@@ -70,7 +81,7 @@ export const discordFacts: readonly Fact[] = [
     ...["AnnouncementThread", "DM", "GroupDM", "GuildAnnouncement", "GuildForum", "GuildMedia", "GuildText"],
     ...["PrivateThread", "PublicThread"],
   ]),
-  api("typeof ChannelFlags", `${platform}/gateway/guild-channels.ts`),
+  api("typeof ChannelFlags", `${platform}/gateway/guild-channels.ts`, ["ChannelObfuscated"]),
   api("typeof GatewayIntentBits", `${platform}/gateway/shard.ts`, [
     ...[
       "DirectMessageReactions",
@@ -117,7 +128,12 @@ export const discordFacts: readonly Fact[] = [
     ...["/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me"],
     ...["/channels/{channel_id}/messages/{message_id}/threads", "/channels/{channel_id}/thread-members/{user_id}"],
     ...["/channels/{channel_id}/threads", "/channels/{channel_id}/typing", "/guilds/{guild_id}"],
-    ...["/guilds/{guild_id}/channels", "/guilds/{guild_id}/members/{user_id}", "/guilds/{guild_id}/roles"],
+    ...[
+      "/guilds/{guild_id}/channels",
+      "/guilds/{guild_id}/messages/search",
+      "/guilds/{guild_id}/members/{user_id}",
+      "/guilds/{guild_id}/roles",
+    ],
     ...["/interactions/{interaction_id}/{interaction_token}/callback", "/users/{user_id}", "/users/@me"],
     ...["/users/@me/channels", "/users/@me/guilds", "/webhooks/{webhook_id}/{webhook_token}"],
     "/webhooks/{webhook_id}/{webhook_token}/messages/@original",

@@ -78,7 +78,7 @@ async function search(input: JsonObject, chat: PluginChat): Promise<PluginResult
   const [after, before] = [timeIn(input.after), timeIn(input.before)];
   if (Number.isNaN(after) || Number.isNaN(before))
     return failure("Write after and before as a date or time, such as 2026-11-01 or 2026-11-01T14:00Z.");
-  const { lines, closed } = await chat.search({
+  const { lines, closed, notice } = await chat.search({
     ...{ text: textIn(input.query), limit: typeof input.limit === "number" ? input.limit : usualResults },
     ...{ ...optional("channel", input.channel), ...optional("author", input.author) },
     ...{ ...(after === undefined ? {} : { after }), ...(before === undefined ? {} : { before }) },
@@ -87,9 +87,9 @@ async function search(input: JsonObject, chat: PluginChat): Promise<PluginResult
     lines.length === 0
       ? "No message that this person can see matches. Other words may find more."
       : lines.map(foundText).join("\n");
-  if (closed === 0) return found;
   const [left, them] = closed === 1 ? ["One channel was", "it"] : [`${closed} channels were`, "them"];
-  return `${found}\n\n(${left} not searched, because not everybody in this conversation can read ${them}. In a direct message, I search ${them} too. Say so if it matters.)`;
+  const unread = `(${left} not searched, because not everybody in this conversation can read ${them}. In a direct message, I search ${them} too. Say so if it matters.)`;
+  return [found, ...(closed === 0 ? [] : [unread]), ...(notice === undefined ? [] : [`(${notice})`])].join("\n\n");
 }
 
 function foundText({ author, channel, at, link, text }: FoundLine): string {

@@ -41,6 +41,8 @@ export interface AccessOptions {
 }
 
 const notListed = "you are not on the list of people who may use me";
+/** Also true of people whom the service does not describe. */
+const takenForGuest = "as far as I can see you are a guest, and guests may not use me here";
 const allowed: AccessVerdict = { type: "allowed" };
 const minNoticeIntervalMs = 3_600_000;
 const codeLifetimeMs = 15 * 60_000;
@@ -60,7 +62,7 @@ export function createAccess({ rules, ledger, isOwner, isInSpace, now = Date.now
     if (rule === undefined) return allowed;
     if (author.isBot) return await checkBot(visit, rule);
     if (isOwner(platform, author)) return allowed;
-    if (author.kind === "guest" && !rule.guests) return refused(visit, "guests may not use me here");
+    if (author.kind === "guest" && !rule.guests) return refused(visit, takenForGuest);
     if (author.kind === "external" && !rule.externals)
       return refused(visit, "people from other workspaces may not use me here");
     if (visit.isDirect) return await checkDirect(visit, rule);

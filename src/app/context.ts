@@ -56,10 +56,11 @@ export function openCompactor(
 
 export function openContext(
   { settings, log, redact }: AppOptions,
+  { ephemeral }: Pick<State, "ephemeral">,
   { memory, registry, history, earlier, models, tools: { toolbox } }: ContextLinks,
 ): ContextBuilder & ContextPreviews {
   const context = createContextBuilder({
-    ...{ history, memory, redact, log },
+    ...{ history, memory, ephemeral, redact, log },
     isCompacting: settings.config.context.compaction === "model",
     workspace: settings.workspace,
     skills: (conversationId) => briefs(toolbox.skillsFor(conversationId)),

@@ -100,7 +100,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const limits = backfillLimits(settings);
   const earlier = createEarlierMessages({ ledger, store: state.store, platform: links.platform, limits, log });
   const history = openHistory(options, state);
-  const context = openContext(options, { ...links, registry, history, earlier });
+  const context = openContext(options, state, { ...links, registry, history, earlier });
   const compactor = openCompactor(options, state, { ...links, history });
 
   const approvals = openApprovals(options, state, links);
@@ -140,7 +140,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
 
   const footer = buildFooters(options, reports);
   const deps: Omit<TurnDeps, "deliver"> = {
-    ...{ ledger, events, log, approvals },
+    ...{ ledger, events, log, approvals, ephemeral: state.ephemeral },
     context: wrap("context", context),
     provider: wrap("provider", links.models.provider),
     modelNotes: createModelNotes(),

@@ -87,7 +87,7 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
 
 async function openPlatforms(
   { settings, log }: AppOptions,
-  { ledger, store, events, leases, withLock, bus, redis }: State,
+  { ledger, store, events, leases, withLock, bus, redis, ephemeral }: State,
   { commands, home, mayAnswer }: PlatformPages & { mayAnswer(cardId: string, by: Author): Promise<boolean> },
 ): Promise<Map<string, Platform>> {
   const { config } = settings;
@@ -137,6 +137,7 @@ async function openPlatforms(
       ackReaction,
       store,
       ledger,
+      ephemeral,
       withLock,
       commands,
       home,

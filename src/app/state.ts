@@ -8,9 +8,11 @@ import { messageOf, RemoraError } from "../lib/errors.ts";
 import { createEvents } from "../lib/event-bus.ts";
 import { createMasker, followingSecrets, type Mask } from "../lib/redact.ts";
 import type { Audit } from "../ports/audit.ts";
+import type { EphemeralTexts } from "../ports/ephemeral.ts";
 import type { Events } from "../ports/events.ts";
 import type { WrapPort } from "../ports/port-wrappers.ts";
 import type { DurableState } from "../storage/durable-state.ts";
+import { createEphemeralTexts } from "../storage/ephemeral-texts.ts";
 import { makeFolders } from "../storage/folders.ts";
 import { openState } from "../storage/open-state.ts";
 import type { TraceExporter } from "../tracing/exporter.ts";
@@ -27,6 +29,7 @@ export interface State extends Omit<DurableState, "close"> {
   auditLog: Pick<AuditLog, "flush" | "prune">;
   metrics: Metrics;
   mask: Mask;
+  ephemeral: EphemeralTexts;
   live: LiveSettings;
   wrap: WrapPort;
   /** Makes requests to an unreachable Redis fail at once from now on. */
@@ -57,6 +60,7 @@ export async function buildState(options: AppOptions, wrap: WrapPort): Promise<S
   return {
     ...durable,
     ...{ events, audit, auditLog, metrics, mask, live, wrap },
+    ephemeral: createEphemeralTexts(durable.bus),
     ledger: wrap("ledger", durable.ledger),
     hurry: () => durable.redis?.connection.hurry(),
     async close() {

@@ -70,7 +70,7 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
   const wrapped = wrap("toolbox", toolbox);
   parts.toolbox.set(wrapped);
   const queue = await createQueue(options, state, {
-    ...{ ledger, events, audit, redact, log },
+    ...{ ledger, events, audit, ephemeral: state.ephemeral, redact, log },
     toolbox: wrapped,
     backoff: config.tools.retryMs,
     concurrency: config.tools.concurrency,

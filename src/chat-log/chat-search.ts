@@ -5,10 +5,12 @@
  *   2. leave out those that not everybody who reads the answer can see
  *   3. search the others channels in the chat log and with the service's own search, if there is one
  *   4. drop results from other channels, duplicates, and the request itself
+ *
+ * What only the service's own search has found may not be stored, so the answer says whether there is any.
  */
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import type { ChatActions, ChatQuery, FoundLine, SeenChannel } from "../ports/chat.ts";
+import type { ChatActions, ChatQuery, FoundByService, FoundLine, SeenChannel, ServiceSearch } from "../ports/chat.ts";
 import type { LoggedMessage } from "../ports/chat-log.ts";
 import type { ChatSearch } from "../ports/chat-services.ts";
 import type { StoredChatLog } from "./chat-log.ts";
@@ -21,13 +23,17 @@ export interface ChatSearchOptions {
 const maxResults = 50;
 
 export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearch {
-  async function searchService(chat: ChatActions, query: ChatQuery, channel: SeenChannel | undefined) {
-    if (chat.search === undefined || query.text.trim() === "") return [];
+  async function searchService(
+    chat: ChatActions,
+    query: ChatQuery,
+    asked: ServiceSearch,
+  ): Promise<Partial<FoundByService>> {
+    if (chat.search === undefined || query.text.trim() === "") return {};
     try {
-      return await chat.search(query, channel);
+      return await chat.search(query, asked);
     } catch (thrown) {
       log.warn({ error: messageOf(thrown) }, "the service's own search failed; only the chat log was searched");
-      return [];
+      return { notice: "The chat service's own search did not work just now" };
     }
   }
 
@@ -40,29 +46,56 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
       });
     }
     const limit = Math.min(Math.max(1, Math.floor(asked.limit)), maxResults);
-    const requests = new Set(messages.map(({ id }) => id));
+    const messageIds = messages.flatMap(({ id, replyTo, askedAt }) =>
+      [id, replyTo, askedAt?.messageId].filter((each) => each !== undefined),
+    );
+    const requests = new Set(messageIds);
     const query = { ...asked, limit: limit + requests.size };
-    const visible = (await chat.channels(place)).filter(({ id }) => !chatLog.isExcluded(platform, id));
+    const isSearched = ({ id }: SeenChannel) => !chatLog.isExcluded(platform, id);
+    const visible = (await chat.channels(place)).filter(isSearched);
     const wanted = named === undefined ? visible : [channelNamed(visible, named, platform)];
-    const { open = [], closed = [] } = Object.groupBy(wanted, ({ isOpenHere }) => (isOpenHere ? "open" : "closed"));
-    if (open.length === 0) return { lines: [], restricted: [], closed };
-    const channels = new Map(open.map((channel) => [channel.id, channel]));
+    const { open = [], closed = [] } = byAudience(wanted);
+    const [only] = named === undefined ? [] : open;
+    if (named !== undefined && only === undefined) return { lines: [], restricted: [], closed, isEphemeral: false };
     const [logged, served] = await Promise.all([
-      chatLog.find({ platform, ...query, channels: [...channels.keys()] }),
-      searchService(chat, query, named === undefined ? undefined : open[0]),
+      open.length === 0 ? [] : chatLog.find({ platform, ...query, channels: open.map(({ id }) => id) }),
+      searchService(chat, query, {
+        ...place,
+        messageIds,
+        listed: visible,
+        ...(only === undefined ? {} : { channel: only }),
+      }),
     ]);
+    const others = byAudience(named === undefined ? (served.others ?? []).filter(isSearched) : []);
+    const channels = new Map([...open, ...(others.open ?? [])].map((channel) => [channel.id, channel]));
     const isWanted = ({ id, channelId, at }: LoggedMessage) =>
       channels.has(channelId) &&
       !requests.has(id) &&
       at >= (query.after ?? 0) &&
       at < (query.before ?? Number.POSITIVE_INFINITY);
-    const found = merged(logged.filter(isWanted), served.filter(isWanted)).slice(0, limit);
-    const restricted = open.filter(
+    const kept = logged.filter(isWanted);
+    const found = merged(kept, (served.messages ?? []).filter(isWanted)).slice(0, limit);
+    const known = new Set(kept.map(({ id }) => id));
+    const restricted = [...channels.values()].filter(
       ({ id, isRestricted }) => isRestricted && found.some(({ channelId }) => channelId === id),
     );
     const lines = found.map((message) => lineOf(message, channels.get(message.channelId)?.name ?? "", chat));
-    return { lines: await Promise.all(lines), restricted, closed };
+    return {
+      ...{ lines: await Promise.all(lines), restricted },
+      closed: [...closed, ...(others.closed ?? [])],
+      isEphemeral: found.some(({ id }) => !known.has(id)),
+      ...(served.notice === undefined ? {} : { notice: noticeText(served.notice, chatLog.isEnabled) }),
+    };
   };
+}
+
+function noticeText(because: string, hasRecord: boolean): string {
+  const missing = "what people said before I came to a channel may be missing";
+  return `${because}, so ${hasRecord ? missing : "much may be missing: I keep no record of my own here"}. Say so if it matters.`;
+}
+
+function byAudience(channels: readonly SeenChannel[]) {
+  return Object.groupBy(channels, ({ isOpenHere }) => (isOpenHere ? "open" : "closed"));
 }
 
 /** For duplicates, keeps the log's text, which is newer than that of the service's index. */

@@ -115,7 +115,7 @@ async function checkGivenFolders({ config }: Settings): Promise<HealthCheck[]> {
   );
 }
 
-async function checkPlatforms({ discord, slack }: Settings): Promise<HealthCheck[]> {
+async function checkPlatforms({ discord, slack, config }: Settings): Promise<HealthCheck[]> {
   const signal = AbortSignal.timeout(platformTimeoutMs);
   const states = { ok: "ok", warning: "warning", error: "broken" } as const;
   const checks: HealthCheck[] = [];
@@ -126,7 +126,7 @@ async function checkPlatforms({ discord, slack }: Settings): Promise<HealthCheck
   }
   if (slack !== null) {
     const { checkSlack } = await import("../platforms/slack/doctor.ts");
-    const found = await checkSlack(slack, signal);
+    const found = await checkSlack(slack, signal, config.slack.access.guests);
     checks.push(...found.map(({ level, text }) => ({ name: "slack", state: states[level], what: text })));
   }
   return checks;

@@ -13,6 +13,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
 import type { ContextBuilder, ContextInput, ContextPreviews, SkillBrief } from "../ports/context.ts";
+import type { EphemeralTexts } from "../ports/ephemeral.ts";
 import type { Memory } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import { isFromOutside, type Origin } from "../ports/origin.ts";
@@ -65,6 +66,7 @@ export interface ContextBuilderOptions {
   /** All tools, even those not offered to the model: their specs say what earlier calls may have read. */
   tools(conversationId: string): readonly ToolSpec[];
   config: ContextConfig;
+  ephemeral: Pick<EphemeralTexts, "get">;
   redact: Redact;
   log: Log;
   /** The preferred model as `provider/model`, for snapshots. */
@@ -97,7 +99,7 @@ interface AssembledTurn extends Assembled {
 }
 
 export function createContextBuilder(options: ContextBuilderOptions): ContextBuilder & ContextPreviews {
-  const { workspace, config, log, history } = options;
+  const { workspace, config, log, history, ephemeral } = options;
   const now = options.now ?? Date.now;
   const clock = createRuntimeClock();
   const memoryPieces = createMemoryPieces();
@@ -130,7 +132,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     const offer = offerOf(input.tools);
     const prefix = renderPrefix(briefs, offer);
     const [stored, recalled, preferredModel, endUser] = await reads;
-    const sources = { prefix, offer, briefs, history: stored, recalled, clock, memoryPieces, origins: own };
+    const sources = { prefix, offer, briefs, history: stored, recalled, clock, memoryPieces, origins: own, ephemeral };
     const within = (contextTokens: number): Assembled => {
       const assembled = assemble(input, { ...config, contextTokens }, sources);
       if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
@@ -186,6 +188,7 @@ interface Sources {
   clock: RuntimeClock;
   memoryPieces: MemoryPieces;
   origins: Origin[];
+  ephemeral: Pick<EphemeralTexts, "get">;
 }
 
 function assemble(input: ContextInput, config: ContextConfig, sources: Sources): Assembled {
@@ -247,7 +250,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
 function ownMessages(
   { turn, notes }: ContextInput,
   config: ContextConfig,
-  { prefix, recalled, clock }: Sources,
+  { prefix, recalled, clock, ephemeral }: Sources,
   earlierTokens: number,
 ): { messages: ModelMessage[]; notes: string[] } {
   const fixedTokens = prefix.pieces.reduce((sum, piece) => sum + piece.tokens, 0);
@@ -255,7 +258,7 @@ function ownMessages(
   const tailTokens = messageTokens([{ role: "user", content: [{ type: "text", text: tail }] }]);
   const room = config.contextTokens - fixedTokens - earlierTokens - tailTokens;
   const { transcript, notes: shortened } = shortenTranscript(
-    transcriptOf(turn),
+    transcriptOf(turn, ephemeral),
     Math.max(room, Math.floor(config.contextTokens / 4)),
     Math.floor(config.contextTokens * maxHeardShare),
   );

@@ -2,8 +2,8 @@
  * Writes snapshots: one Markdown file per model call with exactly what was sent, and why.
  *
  * `brain/prefrontal/.debug/<time>-<turn>-<step>.md` contains the model, the budget and every candidate's score, then
- * system, messages and tools word for word. Secrets are redacted; images appear as size and hash. The newest 50 files
- * are kept.
+ * system, messages and tools word for word. Secrets are redacted; images appear as size and hash, and results that may
+ * not be stored as a note. The newest 50 files are kept.
  *
  * A call never waits for its snapshot, so the input must not change until the snapshot is written.
  */
@@ -12,6 +12,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";
 import type { Redact } from "../lib/redact.ts";
+import { notKeptText } from "../ports/ephemeral.ts";
 import type { ModelMessage, ModelRequest, UserPart } from "../ports/provider.ts";
 import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import type { Allocation, ContextItem } from "./budget.ts";
@@ -197,7 +198,7 @@ function messageText(message: ModelMessage): string {
       return [message.text === "" ? "(no text)" : block(message.text), ...calls, ...carried].join("\n\n");
     }
     case "tool":
-      return `answer to ${message.callId} \`${message.name}\`${message.isError ? " (error)" : ""}\n\n${[block(message.text), ...(message.images ?? []).map(imageText)].join("\n\n")}`;
+      return `answer to ${message.callId} \`${message.name}\`${message.isError ? " (error)" : ""}\n\n${[block(message.isEphemeral ? notKeptText : message.text), ...(message.images ?? []).map(imageText)].join("\n\n")}`;
     default:
       return message satisfies never;
   }

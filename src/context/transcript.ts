@@ -1,8 +1,9 @@
 /** Converts turns to model messages. The model sees no difference between a running turn and one from history. */
+import { type EphemeralTexts, notKeptText, resultKey } from "../ports/ephemeral.ts";
 import type { Attachment } from "../ports/message.ts";
 import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
-import type { ToolImage, ToolStatus } from "../ports/tool.ts";
-import type { CallRecord, StepRecord, TurnRecord } from "../ports/turn.ts";
+import { jobIdOf, type ToolImage, type ToolStatus } from "../ports/tool.ts";
+import type { CallRecord, TurnRecord } from "../ports/turn.ts";
 import { emptyFence, fence } from "./fence.ts";
 import { type HeardMessages, heardIn, renderHeard, timeText } from "./heard.ts";
 import { estimateTokens, imageTokens } from "./tokens.ts";
@@ -25,6 +26,8 @@ export interface CalledTool {
   text: string;
   /** Only in a running turn; history does not store them. */
   images?: ToolImage[];
+  /** `text` may not be stored. Only in a running turn. */
+  isEphemeral?: true;
 }
 
 export interface TakenStep {
@@ -43,7 +46,8 @@ export interface Transcript {
   steps: TakenStep[];
 }
 
-export function transcriptOf(turn: TurnRecord): Transcript {
+/** Without `ephemeral`, results that are not kept only say so. */
+export function transcriptOf(turn: TurnRecord, ephemeral?: Pick<EphemeralTexts, "get">): Transcript {
   const heard = heardIn(turn);
   return {
     ...(heard === undefined ? {} : { heard }),
@@ -55,14 +59,13 @@ export function transcriptOf(turn: TurnRecord): Transcript {
       text: message.text,
       attachments: message.attachments,
     })),
-    steps: turn.steps.map((step) => stepOf(step, turn.messages.length)),
+    steps: turn.steps.map((step) => {
+      const { text, seenMessages = turn.messages.length, carry, model } = step;
+      const kept = carry === undefined ? {} : { carry: { model, data: carry } };
+      const calls = step.calls.map((record) => withEphemeral(callOf(record), record, turn, ephemeral));
+      return { text, seenMessages, calls, ...kept };
+    }),
   };
-}
-
-function stepOf(step: StepRecord, messageCount: number): TakenStep {
-  const { text, seenMessages = messageCount, carry, model } = step;
-  const kept = carry === undefined ? {} : { carry: { model, data: carry } };
-  return { text, seenMessages, calls: step.calls.map(callOf), ...kept };
 }
 
 function callOf(record: CallRecord): CalledTool {
@@ -72,6 +75,20 @@ function callOf(record: CallRecord): CalledTool {
   if (result === undefined) return { id, name, inputJson, status: "none", text: "no result" };
   const { status, text, images } = result;
   return { id, name, inputJson, status, text, ...(images === undefined ? {} : { images }) };
+}
+
+function withEphemeral(
+  called: CalledTool,
+  { result, raw, round }: CallRecord,
+  turn: TurnRecord,
+  ephemeral: Pick<EphemeralTexts, "get"> | undefined,
+): CalledTool {
+  if (result?.isEphemeral !== true) return called;
+  const text = ephemeral?.get(resultKey(jobIdOf(turn.id, raw.id, round)));
+  // Before the result there may be a note.
+  return text === undefined
+    ? called
+    : { ...called, text: called.text.replace(notKeptText, () => text), isEphemeral: true };
 }
 
 /** Returns the model messages of a transcript. `tail` is appended to the last user message. */
@@ -104,6 +121,7 @@ function stepMessages(step: TakenStep): ModelMessage[] {
       name: call.name,
       text: fence("tool_result", { tool: call.name, status: call.status }, call.text),
       ...(call.images === undefined ? {} : { images: call.images }),
+      ...(call.isEphemeral === undefined ? {} : { isEphemeral: call.isEphemeral }),
       isError: call.status !== "ok",
     }),
   );

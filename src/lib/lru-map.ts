@@ -5,6 +5,7 @@ export interface LruMap<Value> {
   has(key: string): boolean;
   set(key: string, value: Value): void;
   delete(key: string): void;
+  deleteWhere(isGone: (key: string, value: Value) => boolean): void;
 }
 
 export function createLruMap<Value>(maxEntries: number): LruMap<Value> {
@@ -26,5 +27,8 @@ export function createLruMap<Value>(maxEntries: number): LruMap<Value> {
     has: (key) => entries.has(key),
     set,
     delete: (key) => void entries.delete(key),
+    deleteWhere(isGone) {
+      for (const [key, value] of [...entries]) if (isGone(key, value)) entries.delete(key);
+    },
   };
 }

@@ -15,6 +15,10 @@ export interface ChatSearchResult {
   restricted: SeenChannel[];
   /** Channels that the requester can see and other readers of the conversation can't. They were not searched. */
   closed: SeenChannel[];
+  /** The service's own search has found some of `lines`, so they may not be stored. */
+  isEphemeral: boolean;
+  /** What was not searched, and why, as a sentence for the model. */
+  notice?: string;
 }
 
 /**

@@ -33,6 +33,8 @@ export interface Audience {
 export interface SeenChannel extends Audience {
   id: string;
   name: string;
+  /** Its server, where a person can have several. */
+  spaceId?: string;
 }
 
 export interface ChatQuery {
@@ -52,6 +54,25 @@ export interface FoundLine extends Pick<ChatLine, "id" | "text" | "at"> {
   link: string;
 }
 
+/** On whose behalf the service's own search searches, and where. */
+export interface ServiceSearch extends Omit<ChatPlace, "channel"> {
+  /** The person's messages that ask for it, by the platform's ids. */
+  messageIds: readonly string[];
+  /** What `channels` has listed, also what not everybody who reads the answer can read. */
+  listed: readonly SeenChannel[];
+  /** Only this one of `listed` is wanted. */
+  channel?: SeenChannel;
+}
+
+export interface FoundByService {
+  /** Best first. May be of channels that nobody has asked for. */
+  messages: LoggedMessage[];
+  /** Channels of `messages` that `channels` does not list, and that the requester can read all the same. */
+  others: SeenChannel[];
+  /** Why it did not search, or not everything: a sentence without its end. */
+  notice?: string;
+}
+
 export interface ChatActions {
   /** The channels that the requester can see now, without DMs. If in doubt, leaves a channel out. */
   channels(place: Omit<ChatPlace, "channel">): Promise<SeenChannel[]>;
@@ -61,8 +82,8 @@ export interface ChatActions {
   nameOf?(userId: string): Promise<string>;
   /** Converts the service's markup in a stored text to readable text. Absent if stored texts are already readable. */
   readable?(text: string): Promise<string>;
-  /** The service's own search, best first. May return messages of channels that the requester can't see. */
-  search?(query: ChatQuery, channel: SeenChannel | undefined): Promise<LoggedMessage[]>;
+  /** The service's own search. Absent if there is none. */
+  search?(query: ChatQuery, asked: ServiceSearch): Promise<FoundByService>;
   /** Returns the newest `limit` messages (at most 200), oldest first. `before` selects only older messages. */
   history(place: ChatPlace, options: { limit: number; before?: string }): Promise<ChatLine[]>;
   /** The files of a message. Those that can be opened (`Platform.openFile`) have a `source`. */

@@ -37,7 +37,9 @@ export type BusMessage =
   | { type: "cancel-job"; jobId: string; cause: AbortCause }
   | { type: "changed"; kind: string; id: string }
   /** Changes for the other processes' chat logs. `from` is the process that made them, and ignores this message. */
-  | { type: "chat-log"; from: string; changes: ChatLogChange[] };
+  | { type: "chat-log"; from: string; changes: ChatLogChange[] }
+  /** A text to keep in memory alone (ephemeral.ts). Without a text, those whose keys begin so are dropped. */
+  | { type: "ephemeral"; key: string; text?: string };
 
 export interface Bus {
   /** Sends the message to every process, including this one. Messages can get lost, so listeners must also poll. */

@@ -83,9 +83,10 @@ export interface PluginChat {
   history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
   /**
    * Finds what people said in channels that the requester and all readers of the answer can see, best first, with the address
-   * of each message. `closed` counts the channels that only the requester can see; they were not searched.
+   * of each message. `closed` counts the channels that only the requester can see; they were not searched. `notice` says what
+   * else was not searched. The result of a call that gets what the service's own search has found is not stored.
    */
-  search(query: ChatQuery & { channel?: string }): Promise<{ lines: FoundLine[]; closed: number }>;
+  search(query: ChatQuery & { channel?: string }): Promise<{ lines: FoundLine[]; closed: number; notice?: string }>;
   /** Saves a file of a message below `inbox/` in the working folder. Absent for plugins in processes of their own. */
   fetchFile?(file: { channel?: string; messageId: string; name: string }): Promise<FetchedChatFile>;
   post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;

@@ -41,8 +41,19 @@ export type ModelMessage =
   | { role: "user"; content: UserPart[] }
   /** `carry` is present only in the running turn, never in history. */
   | { role: "assistant"; text: string; toolCalls: ModelToolCall[]; carry?: Carry }
-  /** `images` belong to `text`. Providers convert them to the service's format, or say that they were omitted. */
-  | { role: "tool"; callId: string; name: string; text: string; images?: ToolImage[]; isError: boolean };
+  /**
+   * `images` belong to `text`. Providers convert them to the service's format, or say that they were omitted. With
+   * `isEphemeral`, nobody may store `text`.
+   */
+  | {
+      role: "tool";
+      callId: string;
+      name: string;
+      text: string;
+      images?: ToolImage[];
+      isEphemeral?: true;
+      isError: boolean;
+    };
 
 export interface ModelRequest {
   system: SystemPart[];

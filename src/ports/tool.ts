@@ -110,6 +110,8 @@ export interface ToolAttempt {
   retryAfterMs?: number;
   /** It did not run, because these files have changed since people approved it. */
   changedFiles?: string[];
+  /** The text may not be stored (ephemeral.ts). */
+  isEphemeral?: true;
 }
 
 /** `invalid`, `denied` and `blocked` calls never ran. The text of `interrupted` ones says whether they may have run. */
@@ -129,6 +131,8 @@ export interface ToolResult {
   images?: ToolImage[];
   /** As in `ToolAttempt`. */
   changedFiles?: string[];
+  /** `text` says that the result is not kept. What the model reads instead is in memory alone (ephemeral.ts). */
+  isEphemeral?: true;
 }
 
 export interface Toolbox {

@@ -7,6 +7,7 @@ import type { Containment } from "./containment.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Drafts } from "./draft.ts";
 import type { Heard } from "./earlier.ts";
+import type { EphemeralTexts } from "./ephemeral.ts";
 import type { Events } from "./events.ts";
 import type { Gate } from "./gate.ts";
 import type { Ledger } from "./ledger.ts";
@@ -101,6 +102,7 @@ export interface TurnDeps {
   queue: ToolQueue;
   files: TurnFiles;
   memory: Memory;
+  ephemeral: Pick<EphemeralTexts, "get" | "drop">;
   earlier: EarlierMessages;
   taskFiles: TaskFiles;
   usage: Pick<UsageMeter, "admit" | "asks"> & Pick<BudgetDecisions, "asked">;

@@ -163,9 +163,14 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
       hasStarted = true;
       const heard: Origin[] = [];
       const onRead = (origins: readonly Origin[]) => void heard.push(...origins);
-      const done = await host.run({ id: call.id, skill, tool, input: call.input, scope, folder, onRead }, signal);
+      let isEphemeral = false;
+      const onEphemeral = () => {
+        isEphemeral = true;
+      };
+      const bound = { id: call.id, skill, tool, input: call.input, scope, folder, onRead, onEphemeral };
+      const done = await host.run(bound, signal);
       const origins = distinctOrigins([...originsOfTool(spec, call.name, call.input), ...heard]);
-      return { ...done, origins };
+      return { ...done, origins, ...(isEphemeral ? { isEphemeral } : {}) };
     };
     if (options.drafts === undefined) return await work({ path: scope.workingFolder });
     // The view could not be made, or no process started in it.

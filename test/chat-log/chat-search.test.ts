@@ -26,7 +26,16 @@ function message(id: string, changes: Partial<LoggedMessage> = {}): LoggedMessag
   };
 }
 
-function searching(
+function resultOf(...[chat, logged, options]: Parameters<typeof searching>) {
+  return whole(chat, logged, options)({});
+}
+
+function searching(...[chat, logged, options]: Parameters<typeof whole>) {
+  const search = whole(chat, logged, options);
+  return async (query: Partial<ChatQuery> = {}, channel?: string) => (await search(query, channel)).lines;
+}
+
+function whole(
   chat: Partial<ChatActions>,
   logged: LoggedMessage[] = [],
   { isEnabled = true, excluded = "" }: { isEnabled?: boolean; excluded?: string } = {},
@@ -40,7 +49,7 @@ function searching(
   } as ChatActions;
   return async (query: Partial<ChatQuery> = {}, channel?: string) => {
     const where = { ...place, ...(channel === undefined ? {} : { channel }) };
-    return (await search(turn, actions, where, { text: "x", limit: 10, ...query })).lines;
+    return await search(turn, actions, where, { text: "x", limit: 10, ...query });
   };
 }
 
@@ -51,11 +60,10 @@ test("if the platform can't tell what the requester sees, nothing is found", asy
 });
 
 test("results of the log and of the service are merged without repeats, the log's text first", async () => {
-  const search = async () => [
-    message("b", { text: "older text" }),
-    message("d"),
-    message("hidden", { channelId: "C2" }),
-  ];
+  const search = async () => ({
+    messages: [message("b", { text: "older text" }), message("d"), message("hidden", { channelId: "C2" })],
+    others: [],
+  });
   const found = await searching({ search }, [message("a"), message("b")])();
   expect(found.map(({ id, text }) => `${id}: ${text}`)).toEqual(["a: text of a", "b: text of b", "d: text of d"]);
   expect(found[0]).toEqual({ ...message("a"), platform: undefined, channelId: undefined, channel: "general" });
@@ -90,9 +98,43 @@ test("names and marks are completed by the platform, and a failure to do so show
   expect(await searching(broken, unnamed)()).toMatchObject([{ author: { name: "U7" }, text: "ask <@U7>" }]);
 });
 
+test("if the service does not search, or not everything, the answer says why and what may be missing", async () => {
+  const notice = "Slack is tired";
+  for (const [isEnabled, words] of [
+    [true, "Slack is tired, so what people said before I came to a channel may be missing."],
+    [false, "Slack is tired, so much may be missing: I keep no record of my own here."],
+  ] as const) {
+    const chat = { search: async () => ({ messages: [], others: [], notice }) };
+    expect((await resultOf(chat, [], { isEnabled })).notice).toContain(words);
+  }
+  const failing = { search: () => Promise.reject(new Error("no")) };
+  expect(await resultOf(failing, [message("a")])).toMatchObject({
+    lines: [{ id: "a" }],
+    isEphemeral: false,
+    notice: expect.stringContaining("did not work just now, so what people said before"),
+  });
+});
+
+test("what only the service has found may not be stored, and its other channels count only where all readers can read them", async () => {
+  const open = { id: "C7", name: "tanks", isOpenHere: true, isRestricted: false };
+  const closed = { ...open, id: "C8", isOpenHere: false };
+  const messages = [message("b"), message("d", { channelId: "C7" }), message("e", { channelId: "C8" })];
+  const search = async () => ({ messages, others: [open, closed] });
+  const found = await resultOf({ search }, [message("b")]);
+  expect(found.lines.map(({ id, channel }) => [id, channel])).toEqual([
+    ["b", "general"],
+    ["d", "tanks"],
+  ]);
+  expect(found).toMatchObject({ isEphemeral: true, closed: [closed] });
+  const known = async () => ({ messages: [message("b")], others: [] });
+  expect(await resultOf({ search: known }, [message("b")])).toMatchObject({ isEphemeral: false });
+});
+
 test("switched off, it says so, unless the service has a search of its own", async () => {
   await expect(searching({}, [], { isEnabled: false })()).rejects.toMatchObject({ code: "chat-log.off" });
-  expect(await searching({ search: async () => [message("a")] }, [], { isEnabled: false })()).toHaveLength(1);
+  expect(
+    await searching({ search: async () => ({ messages: [message("a")], others: [] }) }, [], { isEnabled: false })(),
+  ).toHaveLength(1);
 });
 
 describe("whatever people say and somebody asks", () => {

@@ -7,6 +7,7 @@ import { explainTurn, listSnapshots } from "../../src/context/explain.ts";
 import { snapshotFolder, snapshotName } from "../../src/context/snapshot.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
+import { notKeptText } from "../../src/ports/ephemeral.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { createMemoryDouble, createWorld, memoryHit, skillBrief, type World } from "./world.ts";
 
@@ -73,6 +74,26 @@ describe("a snapshot", () => {
     const { snapshotPath } = await world.builder().build({ turn, step: 2, tools: [], notes: [] });
     expect(read(snapshotPath)).toContain("with 24 characters that a/one expects back");
     expect(read(snapshotPath)).not.toContain("encrypted thought");
+  });
+
+  test("tells that a result is not kept, which the model reads in the running turn alone", async () => {
+    const raw = { id: "a", name: "chat_search", inputJson: "{}" };
+    const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const end = { callId: "a", name: "chat_search", attempts: 1, durationMs: 1, files: [] };
+    const result = { ...end, status: "ok" as const, text: notKeptText, isEphemeral: true as const };
+    const turn = turnOf("t1", "hello");
+    const models = { model: "a/one", requestedModel: "a/one" };
+    turn.steps.push({ text: "", calls: [{ raw, result }], stop: "tool-calls", usage, at: 1, ...models });
+    const held = new Map([["result:t1-a", "zq7 found"]]);
+    for (const isHeld of [true, false]) {
+      const ephemeral = { get: (key: string) => (isHeld ? held.get(key) : undefined) };
+      const { request, snapshotPath } = await world
+        .builder({ ephemeral })
+        .build({ turn, step: 2, tools: [], notes: [] });
+      expect(JSON.stringify(request).includes("zq7 found")).toBe(isHeld);
+      expect(read(snapshotPath)).toContain(notKeptText);
+      expect(read(snapshotPath)).not.toContain("zq7");
+    }
   });
 
   test("says what was left out and why", async () => {

@@ -53,6 +53,7 @@ export function createWorld(): World {
     skills: () => [],
     tools: () => [],
     config: { contextTokens: 32_000, shares, maxOutputTokens: 4_096 },
+    ephemeral: { get: () => undefined },
     redact: createRedactor([]),
     log: silentLog,
     defaultModel: "test/model",

@@ -83,6 +83,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     ledger,
     events,
     provider,
+    ephemeral: { get: () => undefined, drop() {} },
     modelNotes: createModelNotes(),
     askDirectly: async () => "Not read: asked again in a direct message.",
     readModel,

@@ -255,7 +255,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     await vi.waitFor(async () => expect(await running()).not.toEqual([]), pollMs);
     await thread.say("stop");
     const { text } = await card(thread, /stopped, so nothing was kept/, ["Keep", "Discard"]);
-    expect(text).toMatch(/^Delete 1 file in site$/m);
+    expect(text).toMatch(/^(?:Ann asks: )?Delete 1 file in site$/m);
     expect(text).toContain(`touch late.txt; sleep ${seconds} — stopped`);
     // The queue's note about an interrupted call is not command output.
     expect(text).not.toContain("outcome is unknown");

@@ -2,9 +2,10 @@
  * What people say in channels, with the real agent on Slack, Discord and the page at once: it is found later, with links,
  * by those who can see it. Documents in workspace/knowledge are found and cited.
  */
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { notKeptText } from "../../src/ports/ephemeral.ts";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
@@ -29,10 +30,11 @@ let remora: RunningRemora;
 beforeAll(async () => {
   [home, model, slack, discord] = await Promise.all([
     createHome(),
-    startCallingModel(),
+    startCallingModel(inOwnWords),
     createSlackDouble(),
     createDiscordDouble({ limits: { global: "none" } }),
   ]);
+  sayBeforehand();
   await mkdir(join(home.workspace, "knowledge"), { recursive: true });
   const handbook = "# Handbook\n\n## Holidays\n\nEverybody has 30 days of holidays, and the platypus day is free.\n";
   await writeFile(join(home.workspace, "knowledge/handbook.md"), handbook);
@@ -54,6 +56,47 @@ async function begin<R extends RunningRemora>(start: (home: RemoraHome, env: Rec
   });
   remora = started;
   return started;
+}
+
+/** Said before the agent came, so only the services' own search finds it. The words of the answers are others. */
+const marker = "zq7-gecko-zq7";
+let oldPlans: Channel;
+
+function sayBeforehand(): void {
+  oldPlans = slack.workspace.addChannel({ name: "old-plans", members: [slack.ben], hasApp: false });
+  const board = slack.workspace.addChannel({
+    name: "board",
+    members: [slack.ann, slack.ben],
+    isPrivate: true,
+    hasApp: false,
+  });
+  slack.people.say({ as: slack.ben, in: oldPlans, text: `the gecko launch is in room ${marker}` });
+  slack.people.say({ as: slack.ben, in: board, text: `the gecko launch costs ${marker} million` });
+  const plans = discord.guild.addChannel("old-plans");
+  const hidden = discord.guild.addChannel("board", { isPrivate: true });
+  for (const who of [discord.bot, discord.ben]) hidden.permit(who, { allow: ["ViewChannel", "ReadMessageHistory"] });
+  discord.ben.say(`the gecko launch is in room ${marker}`, { in: plans });
+  discord.ben.say(`the gecko launch costs ${marker} million`, { in: hidden });
+}
+
+/** Cites what was found, and quotes nothing of it. */
+async function inOwnWords(sent: string): Promise<string | undefined> {
+  const { messages } = JSON.parse(sent) as { messages: unknown[] };
+  const turn = messages.slice(messages.findLastIndex((each) => JSON.stringify(each).includes("in your own words")));
+  const [, ...after] = turn.map((each) => JSON.stringify(each));
+  const found = after.find((each) => each.includes("tool_result"));
+  if (found === undefined || !JSON.stringify(turn[0]).includes("in your own words")) return undefined;
+  const lines = found.match(/in #[\w-]+, https:[^ ]+ : /g) ?? [];
+  return `Finished. ${["I found:", ...lines].join(" ")}`;
+}
+
+/** The files of the agent, and what stands in them, that hold the words. */
+async function filesWith(words: string): Promise<string[]> {
+  const folder = dirname(home.data);
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
+  const paths = files.map(({ parentPath, name }) => join(parentPath, name));
+  const holding = await Promise.all(paths.map(async (path) => (await readFile(path)).includes(words)));
+  return paths.filter((_, index) => holding[index]);
 }
 
 const patience = { timeout: 60_000, interval: 500 };
@@ -181,7 +224,7 @@ describe("on Discord", () => {
     );
     // Ben may read it, but not everybody who reads this answer.
     const found = await askOnDiscord(search({ query: "numbat" }), discord.ben);
-    expect(found).toContain("One channel was not searched");
+    expect(found).toContain("2 channels were not searched");
     expect(found).not.toContain("salary table");
   });
 });
@@ -203,6 +246,28 @@ test("documents of the operator are found on both services, and cited by file an
   ] as const) {
     expect(await askOnSlack(recall(query), slack.ann)).toContain(place);
     expect(await askOnDiscord(recall(query), discord.ann)).toContain(place);
+  }
+});
+
+test("what was said before the agent came is found with a link, by those who may read it, and is stored nowhere", async () => {
+  const ask = `in your own words: ${search({ query: "gecko launch" })}`;
+  const before = model.requests.length;
+  const onSlack = await askOnSlack(ask, slack.ann);
+  expect(onSlack).toContain(`in #old-plans, https://${slack.state.team.domain}.slack.com/archives/${oldPlans.id}/p`);
+  expect(onSlack).not.toContain("board");
+  const onDiscord = await askOnDiscord(ask, discord.ann);
+  expect(onDiscord).toContain(`in #old-plans, https://discord.com/channels/${discord.guild.id}/`);
+  expect(onDiscord).not.toContain("board");
+  // The model has read the words.
+  expect(model.requests.slice(before).filter((sent) => sent.includes(marker)).length).toBeGreaterThanOrEqual(2);
+  expect(model.requests.slice(before).join()).not.toContain(`${marker} million`);
+  await expect.poll(async () => (await filesWith(notKeptText)).join(), patience).toMatch(/\.debug.*/);
+  expect(await filesWith(marker)).toEqual([]);
+  // Nor are the tokens of people's messages.
+  const said = [...model.requests, remora.stdout(), remora.stderr()].join("\n");
+  for (const token of slack.state.actionTokens.keys()) {
+    expect(said).not.toContain(token);
+    expect(await filesWith(token)).toEqual([]);
   }
 });
 

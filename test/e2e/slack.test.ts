@@ -181,7 +181,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     const clean = slack.workspace.addChannel({ name: "clean", members: [slack.ann] });
     const said = mention("run : npm install && touch one.txt", clean);
     const asked = await cardIn(said);
-    expect(asked.readable).toMatch(/^Run : npm install && touch one\.txt\nRisk: Downloads packages/);
+    expect(asked.readable).toMatch(/^Ann asks: Run : npm install && touch one\.txt\nRisk: Downloads packages/);
     const on = { channel: clean, ts: asked.ts };
     slack.interactions.click({ as: slack.ann, on, option: "Allow here for 30 min…" });
     const form = await slack.until(() => slack.views.stack(slack.ann)[0], 60_000);

@@ -1,10 +1,12 @@
 /** The tool calls of a turn, and what the gate does to them. */
 import { describe, expect, test } from "vitest";
+import { runTurn } from "../../src/engine/turn/run-turn.ts";
+import { notKeptText } from "../../src/ports/ephemeral.ts";
 import { originOf } from "../../src/ports/origin.ts";
-import { toolSpec } from "../doubles/records.ts";
+import { toolSpec, turnRecord } from "../doubles/records.ts";
 import { calls, says } from "../doubles/scripted-provider.ts";
 import type { StageDoubleOptions } from "../doubles/turn-deps.ts";
-import { doubles, namesOf, run, useDoubles } from "./run-turn-world.ts";
+import { doubles, namesOf, never, run, start, useDoubles } from "./run-turn-world.ts";
 
 useDoubles();
 
@@ -41,6 +43,35 @@ describe("tool calls", () => {
       expect(more).toEqual([]);
       expect(JSON.stringify(line)).not.toMatch(/Hello/);
       expect(line).not.toHaveProperty("by");
+    }
+  });
+
+  test("what may not be stored is searched for again after a restart, and gone when the turn ends, with the thoughts about it", async () => {
+    const lost = { callId: "c", name: "look", status: "ok" as const, attempts: 1, durationMs: 1, files: [] };
+    const result = { ...lost, text: notKeptText, isEphemeral: true as const };
+    const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const models = { model: "scripted/one", requestedModel: "scripted/one" };
+    const raw = { id: "c", name: "look", inputJson: "{}" };
+    const call = { id: "c", name: "look", input: {} };
+    for (const isHeld of [false, true]) {
+      const step = {
+        text: "",
+        calls: [{ raw, call, result }],
+        carry: ["a thought"],
+        stop: "tool-calls" as const,
+        usage,
+        at: 1,
+      };
+      const turn = await start(
+        { tools, steps: [says("Here it is.")], runTool: async () => result },
+        turnRecord({ steps: [{ ...step, ...models }] }),
+      );
+      const dropped: string[] = [];
+      doubles.stages.ephemeral = { get: () => (isHeld ? "found" : undefined), drop: (key) => void dropped.push(key) };
+      expect(await runTurn(turn, doubles.stages, never)).toBe("done");
+      expect(doubles.ran.map(({ id }) => id)).toEqual(isHeld ? [] : ["t1-c-again-1"]);
+      expect(dropped).toEqual(["result:t1-"]);
+      expect(JSON.stringify(await doubles.ledger.get("turn", "t1"))).not.toContain("a thought");
     }
   });
 

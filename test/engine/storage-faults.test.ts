@@ -103,6 +103,7 @@ async function runWholeTurn({ broken, ...trouble }: Trouble): Promise<Outcome> {
     },
   };
   const queue = createEmbeddedQueue({
+    ephemeral: { put() {} },
     ...{ ledger, toolbox, log: silentLog, events: createEvents(), audit: createRecordedAudit() },
     ...{ backoff: [1], outputLimit: 1_000, outputsFolder: () => outputs, redact: (text: string) => text },
     concurrency: 2,

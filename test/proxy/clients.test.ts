@@ -115,13 +115,14 @@ test("Slack's Web API and its Socket Mode go through the proxy", async () => {
   const { createTestAgent } = await import("../platforms/slack/agent.ts");
   const { createSqliteLedger } = await import("../../src/storage/sqlite/ledger.ts");
   const ledger = createSqliteLedger({ path: ":memory:" });
+  const ephemeral = { put() {}, get: () => undefined };
   const platform = createSlackPlatform({
     access: {
       botToken: slack.botToken,
       transport: { type: "socket", appToken: slack.appToken },
       apiUrl: `${slack.state.url}/api/`,
     },
-    ...{ streaming: "edits", ackReaction: null, store, ledger, commands: () => [], log: silentLog },
+    ...{ streaming: "edits", ackReaction: null, store, ledger, ephemeral, commands: () => [], log: silentLog },
     home: async () => ({ status: [], memory: [] }),
     isAllowedBot: () => false,
     dispatcher: getGlobalDispatcher(),

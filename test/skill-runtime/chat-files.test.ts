@@ -54,7 +54,7 @@ function chatOf(platform: object) {
   const scope = { turnId: "t1", conversationId: "test:c1", requester: ann } as never;
   const onRead = (origins: readonly Origin[]) => void read.push(...origins);
   return services(
-    { id: "c1", tool: "chat_fetch_file", skill: { name: "chat" }, scope, onRead },
+    { id: "c1", tool: "chat_fetch_file", skill: { name: "chat" }, scope, onRead, onEphemeral() {} },
     new AbortController().signal,
   ).chat;
 }

@@ -124,6 +124,7 @@ async function attemptsOf(
     return toolbox.run(call, scope, signal);
   };
   const queue = createEmbeddedQueue({
+    ephemeral: { put() {} },
     ...{ ledger, toolbox: { ...toolbox, run: counted }, events: createEvents(), audit: createRecordedAudit() },
     ...{ backoff: [1, 1, 1], concurrency: 1, outputLimit: 1_000, outputsFolder: () => home, log: silentLog },
     redact: (text) => text,

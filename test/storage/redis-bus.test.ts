@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Bus, BusMessage } from "../../src/ports/cluster.ts";
+import { createEphemeralTexts } from "../../src/storage/ephemeral-texts.ts";
 import { createRedisBus } from "../../src/storage/redis/bus.ts";
 import { createRedisConnection, type RedisConnection } from "../../src/storage/redis/connection.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
@@ -94,6 +95,15 @@ describe.skipIf(missingRedis !== undefined)(`the bus on Redis${redisNote}`, () =
       one.bus.publish(work);
       expect(two.heard.at(-1)).toEqual(work);
     });
+  });
+
+  test("a text that may not be stored reaches the other processes, and Redis keeps none of it", async () => {
+    const [one, two] = [await open(), await open()].map(({ bus }) => createEphemeralTexts(bus));
+    one?.put("result:t1-c1", "found");
+    await vi.waitFor(() => expect(two?.get("result:t1-c1")).toBe("found"));
+    expect(await server.client.keys("*")).toEqual([]);
+    two?.drop("result:t1-");
+    await vi.waitFor(() => expect(one?.get("result:t1-c1")).toBeUndefined());
   });
 
   test("another prefix is another bus", async () => {

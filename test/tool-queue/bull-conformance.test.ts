@@ -75,6 +75,7 @@ describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ${redisNote}`, (
         const proxy = await startRedisProxy(server);
         const connection = createRedisConnection(proxy.url, silentLog);
         const queue = createBullQueue({
+          ephemeral: { put() {} },
           ...setup,
           audit: createRecordedAudit(),
           toolbox: inStep(setup.toolbox),

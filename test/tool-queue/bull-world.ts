@@ -102,6 +102,7 @@ export async function openQueue(options: OpenOptions): Promise<OpenedQueue> {
     throw new Error(`${name} is not run here`);
   };
   const queue = createBullQueue({
+    ephemeral: { put() {} },
     ...{ bus, prefix, runs },
     audit: createRecordedAudit(),
     ledger: within?.(ledger) ?? ledger,

@@ -6,8 +6,9 @@ import { RemoraError } from "../../src/lib/errors.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
+import { notKeptText, resultKey } from "../../src/ports/ephemeral.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
-import type { Toolbox, ToolJob } from "../../src/ports/tool.ts";
+import type { ToolAttempt, Toolbox, ToolJob } from "../../src/ports/tool.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createEmbeddedQueue } from "../../src/tool-queue/embedded/queue.ts";
 import { queueConformance } from "../conformance/queue.ts";
@@ -25,6 +26,7 @@ const createHarness = async (): Promise<QueueHarness> => {
       const ledger = createSqliteLedger({ path });
       ledgers.push(ledger);
       return createEmbeddedQueue({
+        ephemeral: { put() {} },
         ...setup,
         ledger,
         audit: createRecordedAudit(),
@@ -55,8 +57,14 @@ describe("the embedded queue", () => {
     await rm(workingFolder, { recursive: true });
   });
 
-  function open(text: () => string, on: Ledger = ledger, secrets: string[] = []) {
+  function open(
+    text: () => string,
+    on: Ledger = ledger,
+    secrets: string[] = [],
+    ending: () => Partial<ToolAttempt> = () => ({}),
+  ) {
     const inputs: string[] = [];
+    const unstored = new Map<string, string>();
     let runs = 0;
     const events = createEvents();
     events.listen((event) => event.name === "tool.called" && inputs.push(event.fields.input));
@@ -64,11 +72,12 @@ describe("the embedded queue", () => {
       specs: () => [],
       async run() {
         runs += 1;
-        return { isOk: true, text: text(), files: [], isRetryable: false };
+        return { isOk: true, text: text(), files: [], isRetryable: false, ...ending() };
       },
     };
     const audit = createRecordedAudit();
     const queue = createEmbeddedQueue({
+      ephemeral: { put: (key, held) => void unstored.set(key, held) },
       ledger: on,
       toolbox,
       events,
@@ -80,7 +89,7 @@ describe("the embedded queue", () => {
       redact: createRedactor(secrets),
       log: silentLog,
     });
-    return { queue, inputs, audit, runs: () => runs };
+    return { queue, inputs, audit, unstored, runs: () => runs };
   }
 
   function jobOf(callId: string, input = {}): ToolJob {
@@ -147,6 +156,25 @@ describe("the embedded queue", () => {
       text: expect.stringContaining("unrecorded calls never run. [audit log] can't be written (ENOSPC)"),
     });
     expect(runs()).toBe(1);
+  });
+
+  test("words that may not be stored are in no record and in no file, also if they are too long or the call fails", async () => {
+    for (const isOk of [true, false]) {
+      const marker = `zq7-${isOk}`;
+      const { queue, unstored } = open(
+        () => `${marker} ${"word ".repeat(500)}`,
+        ledger,
+        [],
+        () => ({ isOk, isEphemeral: true, isRetryable: false }),
+      );
+      const job = jobOf(`c-${isOk}`);
+      const result = await queue.run(job, never);
+      expect(result).toMatchObject({ status: isOk ? "ok" : "failed", text: notKeptText, isEphemeral: true });
+      expect(unstored.get(resultKey(job.id))).toContain(marker);
+      expect(unstored.get(resultKey(job.id))).toContain("the rest is not kept");
+      expect(JSON.stringify(await ledger.get("call", job.id))).not.toContain(marker);
+      await expect(readdir(join(workingFolder, "outputs"))).rejects.toMatchObject({ code: "ENOENT" });
+    }
   });
 
   test("a result that can't be kept is given all the same", async () => {

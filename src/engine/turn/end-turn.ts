@@ -11,6 +11,7 @@ import { originsOfTurn } from "../../ports/turn-origins.ts";
 import { answeredByText } from "./answered-by.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
 import { deliverEnd } from "./deliver-end.ts";
+import { dropEphemeral } from "./ephemeral-results.ts";
 import { dropOldImages } from "./result-images.ts";
 import { saveTaskFile } from "./save-task-file.ts";
 import type { TurnEnd, TurnRun } from "./turn-store.ts";
@@ -143,6 +144,7 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
   await saveTaskFile(run, state);
   await remember(run, state);
   dropOldImages(turn, 0);
+  dropEphemeral(run);
   delete turn.ending;
   delete turn.undelivered;
   await run.save(state);

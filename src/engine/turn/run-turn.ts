@@ -18,6 +18,7 @@ import { openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import type { TurnDeps, TurnLimits } from "../../ports/turn-deps.ts";
 import { askModel } from "./ask-model.ts";
 import { endAborted, endAnswered, endBroken, endUndelivered, endUnseen, endVisibly } from "./end-turn.ts";
+import { takeBackLost } from "./ephemeral-results.ts";
 import { gather } from "./gather.ts";
 import { runCalls } from "./run-calls.ts";
 import { createTurnProgress } from "./turn-progress.ts";
@@ -106,6 +107,8 @@ function suspended({ turn, deps }: TurnRun, thrown: unknown): "suspended" {
 }
 
 async function takeSteps(run: TurnRun): Promise<TurnEnd> {
+  const resumed = run.turn.steps.at(-1);
+  if (resumed !== undefined) takeBackLost(run, resumed);
   for (;;) {
     const last = run.turn.steps.at(-1);
     if (last?.calls.some((call) => call.result === undefined)) {

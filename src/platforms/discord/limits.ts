@@ -37,6 +37,10 @@ export const commandNamePattern = /^[-_\p{Ll}\p{N}]{1,32}$/u;
 
 /** https://discord.com/developers/docs/resources/message#get-channel-messages */
 export const maxHistoryPage = 100;
+/** https://docs.discord.com/developers/resources/message#search-guild-messages */
+export const maxSearchResults = 25;
+export const maxSearchChannels = 500;
+export const maxSearchWords = 1_024;
 /** https://discord.com/developers/docs/resources/channel#trigger-typing-indicator */
 export const typingShownMs = 10_000;
 /** Edits in one channel, undocumented; from the headers: https://discord.com/developers/docs/topics/rate-limits */

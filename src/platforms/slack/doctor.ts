@@ -15,10 +15,11 @@ type Access = SlackPlatformOptions["access"];
 const maxRetryMs = 5_000;
 const openedSchema = z.object({ url: z.string() });
 
-export async function checkSlack(access: Access, signal: AbortSignal): Promise<Finding[]> {
+/** `guests` is the setting `slack.access.guests`. */
+export async function checkSlack(access: Access, signal: AbortSignal, guests = false): Promise<Finding[]> {
   const api = apiFor(access.botToken, access, signal);
   const findings = await Promise.all([
-    checkBot(api, access.botToken),
+    checkBot(api, access.botToken, guests),
     access.transport.type === "socket" ? checkAppToken(access, signal) : checkSecret(access),
     checkUserToken(access, signal),
   ]);
@@ -30,24 +31,42 @@ function apiFor(token: string, { apiUrl }: Access, signal: AbortSignal): SlackAp
   return createSlackApi({ token, ...where, onProblem: () => {}, log: silentLog, signal });
 }
 
-async function checkBot(api: SlackApi, token: string): Promise<Finding[]> {
+async function checkBot(api: SlackApi, token: string, guests: boolean): Promise<Finding[]> {
   if (!token.startsWith("xoxb-"))
     return [error("SLACK_BOT_TOKEN is not a bot token. It must start with xoxb- (Install App → Bot User OAuth Token)")];
   try {
     const { name, team, teamId, scopes } = await createIdentity(api)(maxRetryMs);
     const owner = ok(`SLACK_BOT_TOKEN belongs to @${name} in ${team || teamId}`);
-    return [owner, ...(await checkScopes(scopes)), ...(await checkHistory(api))];
+    return [owner, ...(await checkScopes(scopes)), ...checkGuests(guests, scopes), ...(await checkHistory(api))];
   } catch (thrown) {
     return [error(`SLACK_BOT_TOKEN: ${messageOf(thrown)}`)];
   }
 }
+
+/** Everything else works without it. */
+const searchScope = "search:read.public";
 
 async function checkScopes(scopes: string[] | undefined): Promise<Finding[]> {
   if (scopes === undefined) return [warning("Slack did not say which scopes the token has")];
   const missing = await missingScopes(scopes);
   if (missing === undefined) return [warning("can't read slack/manifest.yaml, so the scopes were not checked")];
   if (missing.length === 0) return [ok("the token has all scopes of slack/manifest.yaml")];
-  return [error(`the bot token lacks ${missing.join(", ")}: ${scopesAdvice}`)];
+  const needed = missing.filter((scope) => scope !== searchScope);
+  const unsearched = `the bot token lacks ${searchScope}, so chat_search finds only what was said since Remora came: ${scopesAdvice}`;
+  return [
+    ...(needed.length === 0 ? [] : [error(`the bot token lacks ${needed.join(", ")}: ${scopesAdvice}`)]),
+    ...(missing.includes(searchScope) ? [warning(unsearched)] : []),
+  ];
+}
+
+/** Turning on the agent feature adds its scope, and nothing else tells a bot that it is an agent. */
+function checkGuests(guests: boolean, scopes: string[] | undefined): Finding[] {
+  if (!guests || scopes?.includes("assistant:write") !== true) return [];
+  return [
+    warning(
+      "slack.access.guests is true, but Slack does not let guests open the direct messages of an app with the agent feature. It does not document whether their mentions in channels arrive: ask a guest to try (docs/slack.md)",
+    ),
+  ];
 }
 
 async function checkHistory(api: SlackApi): Promise<Finding[]> {

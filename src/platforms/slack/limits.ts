@@ -76,5 +76,7 @@ export const maxRepliesPage = 999;
 export const maxLimitedHistoryPage = 15;
 /** Channels and members; documented as under 1,000: https://docs.slack.dev/reference/methods/conversations.list */
 export const maxListPage = 999;
+/** https://docs.slack.dev/reference/methods/assistant.search.context */
+export const maxContextResults = 20;
 /** Messages per page: https://docs.slack.dev/reference/methods/search.messages */
 export const maxSearchPage = 100;

@@ -13,6 +13,7 @@ import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
 import type { ReadBody } from "../../lib/read-body.ts";
 import type { WithLock } from "../../ports/cluster.ts";
+import type { EphemeralTexts } from "../../ports/ephemeral.ts";
 import type { Author, InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import type { RateBudget } from "../../ports/rate-budget.ts";
@@ -63,7 +64,7 @@ export interface SlackPlatformOptions {
     botToken: string;
     transport: { type: "socket"; appToken: string } | { type: "http"; signingSecret: string };
     apiUrl?: string;
-    /** The token of a user, for Slack's own search. */
+    /** The token of a user, for what Slack's search does not find for an app. */
     userToken?: string;
   };
   /** A refused token rejects `connect`. With this, it is tried again, because other services work without Slack. */
@@ -72,6 +73,7 @@ export interface SlackPlatformOptions {
   ackReaction: string | null;
   store: Store;
   ledger: SignedRequestsOptions["ledger"];
+  ephemeral: Pick<EphemeralTexts, "put" | "get">;
   /** Set if other processes use the store and the ledger too. */
   withLock?: WithLock | undefined;
   /** For calls with the bot's token. */
@@ -129,13 +131,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     transport.type === "http"
       ? createHttpReceiver({ signingSecret: transport.signingSecret, requests, log })
       : undefined;
-  const search =
+  const userApi =
     access.userToken === undefined
       ? undefined
-      : createMessageSearch(
-          createSlackApi({ token: access.userToken, ...where, onProblem: () => {}, log, signal: ended.signal }),
-          people,
-        );
+      : createSlackApi({ token: access.userToken, ...where, onProblem: () => {}, log, signal: ended.signal });
+  const search = createMessageSearch({ api, userApi, people, access: chatAccess, ephemeral: options.ephemeral, log });
   let receiver: Receiver | undefined;
 
   /** Resolves to what reads messages again. */
@@ -151,6 +151,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     };
     const inbound = createInbound({
       ...{ ...shared, threads, recent, cursors, authors, onTaken },
+      ephemeral: options.ephemeral,
       ...{ describeFiles: files.describe, isGroupDm: createGroupDms(api), isAllowedBot: options.isAllowedBot },
       onRefused: (channel) => catchUp.fetchSoon(channel),
       sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),

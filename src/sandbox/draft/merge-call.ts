@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
+import { notKeptText } from "../../ports/ephemeral.ts";
 import type { Events } from "../../ports/events.ts";
 import type { FileOrigins } from "../../ports/file-origins.ts";
 import type { Origin } from "../../ports/origin.ts";
@@ -66,7 +67,10 @@ export function createCallMerger({ store, fileOrigins, events, redact, log }: Ca
     });
     // Mark the files first: after a crash, a mark without a file is harmless, but an unmarked file would be trusted.
     await fileOrigins.mark({ root: draft.folder, seen: view.merged }, written, origins);
-    const result = withIgnored({ ...attempt, text: redact(attempt.text) }, plan.ignored.length);
+    const result = withIgnored(
+      { ...attempt, text: attempt.isEphemeral ? notKeptText : redact(attempt.text) },
+      plan.ignored.length,
+    );
     const call = { attempt: result, turnId, since, joinedAt: Date.now() };
     await store.saveMergedCall(draft.id, callKey, { ...call, plan, from: view.upper ?? join(scratch, "copy") });
     const { id: draftId, conversationId } = draft;

@@ -41,6 +41,8 @@ export interface BoundCall {
   skill: Pick<Skill, "name">;
   scope: ToolScope;
   onRead(origins: readonly Origin[]): void;
+  /** The call has read what may not be stored (ephemeral.ts). */
+  onEphemeral(): void;
 }
 
 export function createPluginServices(options: PluginServicesOptions) {
@@ -117,13 +119,14 @@ export function createPluginServices(options: PluginServicesOptions) {
       async search({ channel, ...query }) {
         const turn = await turnOf(call);
         const found = await options.searchChat(turn, await chatOf(turn), placeOf(channel), query);
-        const { lines, restricted, closed } = found;
+        const { lines, restricted, closed, isEphemeral, notice } = found;
         const [first] = closed;
         if (channel !== undefined && first !== undefined)
           throw chatError(turn, "platform.closed-here", await options.askDirectly(turn, `#${first.name}`));
+        if (isEphemeral) call.onEphemeral();
         call.onRead(lines.map(({ author }) => originOfPerson(author)));
         call.onRead(restricted.map(({ name }) => originOf("place", `#${name}`)));
-        return { lines, closed: closed.length };
+        return { lines, closed: closed.length, ...(notice === undefined ? {} : { notice }) };
       },
       fetchFile: ({ channel, messageId, name }) => fetchFile(call, placeOf(channel), messageId, name, signal),
       post: async ({ channel, ...message }) => await (await chat()).post(placeOf(channel), { ...message, key }),

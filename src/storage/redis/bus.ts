@@ -38,6 +38,7 @@ const messageSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("cancel-job"), jobId: z.string(), cause }),
   z.object({ type: z.literal("changed"), kind: z.string(), id: z.string() }),
   z.object({ type: z.literal("chat-log"), from: z.string(), changes: z.array(chatLogChangeSchema) }),
+  z.object({ type: z.literal("ephemeral"), key: z.string(), text: z.string().exactOptional() }),
 ]) satisfies z.ZodType<BusMessage>;
 const envelopeSchema = z.object({ from: z.string(), message: messageSchema });
 

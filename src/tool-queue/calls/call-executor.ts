@@ -11,6 +11,7 @@ import type { Log } from "../../lib/log.ts";
 import { logContext } from "../../lib/log-context.ts";
 import type { Redact } from "../../lib/redact.ts";
 import type { Audit } from "../../ports/audit.ts";
+import { type EphemeralTexts, notKeptText, resultKey } from "../../ports/ephemeral.ts";
 import type { Events } from "../../ports/events.ts";
 import type { FileOrigins } from "../../ports/file-origins.ts";
 import type { Scope } from "../../ports/message.ts";
@@ -30,6 +31,7 @@ export interface CallExecutorOptions {
   outputLimit: number;
   outputsFolder(scope: Scope): string;
   fileOrigins?: Pick<FileOrigins, "mark">;
+  ephemeral: Pick<EphemeralTexts, "put">;
   redact: Redact;
   log: Log;
 }
@@ -54,9 +56,9 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
   async function retryLater(
     job: ToolJob,
     entry: CallRecordEntry,
-    { waitMs, text }: Extract<AfterAttempt, { type: "retry" }>,
+    { waitMs, text, isEphemeral }: Extract<AfterAttempt, { type: "retry" }>,
   ): Promise<CallRecordEntry> {
-    const message = firstLine(options.redact(text));
+    const message = firstLine(isEphemeral === true ? notKeptText : options.redact(text));
     try {
       const waiting = await record.postpone(entry, Date.now() + waitMs, message);
       if (waiting.isMine) {
@@ -66,7 +68,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
       return waiting.entry;
     } catch (thrown) {
       log.error({ jobId: job.id, error: messageOf(thrown) }, "could not store a retry, so there is none");
-      return await settle(job, entry, { type: "end", status: "failed", text });
+      return await settle(job, entry, { type: "end", status: "failed", text, isEphemeral });
     }
   }
 
@@ -101,11 +103,15 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     entry: CallRecordEntry,
     { status, text, ...outputs }: Extract<AfterAttempt, { type: "end" }>,
   ): Promise<CallRecordEntry> {
-    const limit = { characters: options.outputLimit, folder: options.outputsFolder(job.scope.scope), jobId: job.id };
+    const folder = options.outputsFolder(job.scope.scope);
+    const limit = { characters: options.outputLimit, jobId: job.id };
     const clean = options.redact(text);
-    const readable = await limitOutput(clean, limit);
-    if (readable !== clean) await markOutput(job, limit.folder, outputs.origins);
-    const result = resultOf(job, entry, status, readable, outputs);
+    const isEphemeral = outputs.isEphemeral === true;
+    const readable = await limitOutput(clean, isEphemeral ? limit : { ...limit, folder });
+    if (readable !== clean && !isEphemeral) await markOutput(job, folder, outputs.origins);
+    // First, because whoever waits for the result looks for its text as soon as the result is there.
+    if (isEphemeral) options.ephemeral.put(resultKey(job.id), readable);
+    const result = resultOf(job, entry, status, isEphemeral ? notKeptText : readable, outputs);
     return await finish(job, entry, status === "interrupted" ? "unknown" : "done", result);
   }
 

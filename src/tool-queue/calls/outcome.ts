@@ -9,7 +9,7 @@ import type { AttemptEnd } from "./attempt.ts";
 import type { CallRecordEntry } from "./call-store.ts";
 
 export type AfterAttempt =
-  | { type: "retry"; waitMs: number; text: string }
+  | { type: "retry"; waitMs: number; text: string; isEphemeral: true | undefined }
   | ({ type: "end"; status: ToolStatus; text: string } & Partial<Outputs>);
 
 interface Outputs {
@@ -17,6 +17,7 @@ interface Outputs {
   images: ToolImage[] | undefined;
   origins: Origin[] | undefined;
   changedFiles: string[] | undefined;
+  isEphemeral: true | undefined;
 }
 
 /** A person waits for the turn. If a service asks for a longer wait, the call fails with a message that says so. */
@@ -56,8 +57,8 @@ export function afterAttempt(job: ToolJob, end: AttemptEnd, attempts: number, ba
     }
     case "ended": {
       const { attempt } = end;
-      const { text, files, images, origins } = attempt;
-      if (attempt.isOk) return { type: "end", status: "ok", text, files, images, origins };
+      const { text, files, images, origins, isEphemeral } = attempt;
+      if (attempt.isOk) return { type: "end", status: "ok", text, files, images, origins, isEphemeral };
       return afterFailure(
         { ...attempt, isRetryable: attempt.isRetryable || (job.isIdempotent && attempt.isAnswer !== true) },
         attempts,
@@ -71,11 +72,13 @@ export function afterAttempt(job: ToolJob, end: AttemptEnd, attempts: number, ba
 
 function afterFailure(failed: ToolAttempt, attempts: number, backoff: Backoff): AfterAttempt {
   const waitMs = failed.isRetryable ? waitBeforeRetry(backoff, attempts, failed.retryAfterMs) : undefined;
-  if (waitMs !== undefined && waitMs <= maxRetryWaitMs) return { type: "retry", waitMs, text: failed.text };
+  const { files, origins, changedFiles, isEphemeral } = failed;
+  if (waitMs !== undefined && waitMs <= maxRetryWaitMs)
+    return { type: "retry", waitMs, text: failed.text, isEphemeral };
   const tried = attempts > 1 ? `\n\n(Tried ${attempts} times; this is the output of the last attempt.)` : "";
   const later = waitMs === undefined ? "" : `\n\n(It may work again in ${Math.ceil(waitMs / 1000)} s.)`;
-  const { files, origins, changedFiles } = failed;
-  return { type: "end", status: "failed", text: `${failed.text}${tried}${later}`, files, origins, changedFiles };
+  const outputs = { files, origins, changedFiles, isEphemeral };
+  return { type: "end", status: "failed", text: `${failed.text}${tried}${later}`, ...outputs };
 }
 
 export function resultOf(
@@ -83,7 +86,7 @@ export function resultOf(
   { body }: CallRecordEntry,
   status: ToolStatus,
   text: string,
-  { files = [], images = [], origins, changedFiles }: Partial<Outputs> = {},
+  { files = [], images = [], origins, changedFiles, isEphemeral }: Partial<Outputs> = {},
 ): ToolResult {
   const durationMs = body.attempts === 0 ? 0 : Math.max(0, Date.now() - body.startedAt);
   const known = origins === undefined ? {} : { origins };
@@ -98,6 +101,7 @@ export function resultOf(
     files,
     ...(images.length === 0 ? {} : { images }),
     ...(changedFiles === undefined ? {} : { changedFiles }),
+    ...(isEphemeral === undefined ? {} : { isEphemeral }),
   };
 }
 

@@ -9,8 +9,8 @@ const outputsPath = "/outputs";
 
 export interface OutputLimit {
   characters: number;
-  /** Outside of every working folder, because these files are not changes made by the turn. */
-  folder: string;
+  /** Outside of every working folder, because these files are not changes made by the turn. Absent if nothing may be kept. */
+  folder?: string;
   /** Determines the file's name, so a repeated job overwrites its own file. */
   jobId: string;
 }
@@ -32,6 +32,7 @@ export function outputName(jobId: string): string {
 async function keep(text: string, { folder, jobId }: OutputLimit): Promise<string> {
   const name = outputName(jobId);
   const size = `${formatNumber(text.length)} characters`;
+  if (folder === undefined) return `\n\n[… output shortened: it had ${size}, and the rest is not kept …]\n\n`;
   try {
     await writeFileAtomic(join(folder, name), text);
     return `\n\n[… output shortened: the full ${size} are in the file ${outputsPath}/${name} …]\n\n`;

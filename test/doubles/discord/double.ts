@@ -45,6 +45,7 @@ import { guildRoutes } from "./routes-guilds.ts";
 import { interactionRoutes } from "./routes-interactions.ts";
 import { messageRoutes } from "./routes-messages.ts";
 import { reactionRoutes } from "./routes-reactions.ts";
+import { searchRoutes } from "./routes-search.ts";
 import { threadMemberRoutes } from "./routes-thread-members.ts";
 import { threadRoutes } from "./routes-threads.ts";
 import { createWaits, type Waits } from "./until.ts";
@@ -78,6 +79,8 @@ export interface DiscordDouble {
   /** Every request to the REST API, oldest first. */
   requests: LoggedRequest[];
   portal: Portal;
+  /** By guild: how many more searches find that its index is being built. */
+  searchIndex: Map<string, number>;
   /** The first guild with its channel, and two of its people; its owner is somebody else. */
   guild: GuildHandle;
   channel: ChannelHandle;
@@ -122,6 +125,7 @@ export async function createDiscordDouble(options: DiscordDoubleOptions = {}): P
   const routes = [
     ...applicationRoutes(settings),
     ...guildRoutes,
+    ...searchRoutes,
     ...messageRoutes,
     ...reactionRoutes,
     ...threadRoutes,
@@ -156,6 +160,7 @@ export async function createDiscordDouble(options: DiscordDoubleOptions = {}): P
     limits,
     requests: rest.requests,
     portal: world.application.portal,
+    searchIndex: world.searchIndex,
     ...start,
     addGuild(name) {
       const guild = newGuild(world, name, owner.id);

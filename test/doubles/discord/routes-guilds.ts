@@ -108,7 +108,7 @@ export const guildRoutes: Route[] = [
 ];
 
 /** The guild, which the bot must be in. */
-function ownGuild({ world, parts }: RouteRequest): GuildRecord {
+export function ownGuild({ world, parts }: RouteRequest): GuildRecord {
   const guild = world.guilds.get(parts.guild ?? "");
   if (guild === undefined) throw refusal("unknownGuild");
   if (!guild.members.has(world.application.id)) throw refusal("missingAccess");

@@ -107,6 +107,18 @@ export const discordRules = {
     page: "https://docs.discord.com/developers/resources/channel#channel-object-obfuscated-channels",
     read: "2026-11-27",
   },
+  "notifications-show-no-components": rule(
+    "https://github.com/discord/discord-api-docs/issues/7854",
+    "A notification of a message that consists of components has no words: it shows the content that was sent, and an edit sends none.",
+  ),
+  110000: rule(
+    "https://docs.discord.com/developers/resources/message#search-guild-messages",
+    "Search Guild Messages answers 202 with code 110000 and `retry_after` while the server's index is built.",
+  ),
+  "search-sees-what-the-bot-sees": rule(
+    "https://docs.discord.com/developers/resources/message#search-guild-messages",
+    "Search Guild Messages finds messages whose history the bot may read, 25 at most, and needs Read Message History.",
+  ),
 } as const satisfies Record<string, Rule>;
 
 type CodeOf<Key> = Key extends `${infer Code extends number}` ? Code : never;

@@ -47,6 +47,11 @@ export interface SeenMessage {
   isLoading: boolean;
   /** Those who were notified when it was sent. */
   pings: Pings;
+  /**
+   * The words of its notification: the text that it was sent with, and nothing of embeds and components.
+   * Rule: notifications-show-no-components
+   */
+  notification: string;
   /** Links that would be unfolded below it. */
   previews: string[];
   replyTo?: string;
@@ -92,6 +97,7 @@ export function seen(world: World, channel: ChannelRecord, message: MessageRecor
     isEphemeral: message.onlyFor !== undefined,
     isLoading: (message.flags & MessageFlags.Loading) !== 0,
     pings: message.pings,
+    notification: message.earlierContents[0] ?? message.content,
     // Only when it is asked for, like the text of files.
     get previews() {
       return previewsOf(world, channel, now);

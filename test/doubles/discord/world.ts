@@ -210,6 +210,8 @@ export interface World {
   tokens: Map<string, string>;
   /** Messages by author and nonce. */
   nonces: Map<string, { messageId: string; channelId: string; at: number }>;
+  /** How many more searches of a guild find that its index is being built. */
+  searchIndex: Map<string, number>;
   /** Files that were given to commands and modals, by their ids. */
   uploads: Map<string, AttachmentRecord>;
   /** What happens to the next downloads that the CDN would serve. */
@@ -237,6 +239,7 @@ export function createWorld(clock: Clock, application: Omit<ApplicationRecord, "
     uploads: new Map(),
     tokens: new Map(),
     nonces: new Map(),
+    searchIndex: new Map(),
     fileFaults: [],
     url: "",
     publish: () => {},

@@ -3,6 +3,7 @@
  * and is where it happens.
  * Rule: events-need-their-scope
  */
+import { randomBytes } from "node:crypto";
 import type { Token } from "./api-call.ts";
 import type { Courier, Delivery } from "./delivery.ts";
 import { scopeForEvent } from "./method-rules.ts";
@@ -20,6 +21,9 @@ export interface Events {
   changed(message: StoredMessage, previous: JsonObject): Delivery[];
   deleted(channelId: string, previous: JsonObject): Delivery[];
 }
+
+/** Slack calls the token short-lived and gives no number. */
+const actionTokenMs = 10 * 60_000;
 
 const subscriptionNames: Record<Channel["type"], string> = {
   channel: "message.channels",
@@ -51,8 +55,11 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
       const teamId = state.people.get(message.user)?.teamId ?? state.team.id;
       const context = channel.type === "im" ? contextOf(message.user) : {};
       const event = { ...json, ...context, channel: channel.id, channel_type: channel.type, event_ts: message.ts };
-      const said = () => events.send(event, teamId);
-      const mention = () => (isMention(state, channel, message) ? events.send(mentionOf(event), teamId) : []);
+      const token = () => searchToken(state, channel, message);
+      const isMentioned = isMention(state, channel, message);
+      const said = () =>
+        events.send(channel.type !== "channel" || isMentioned ? { ...event, ...token() } : event, teamId);
+      const mention = () => (isMentioned ? events.send({ ...mentionOf(event), ...token() }, teamId) : []);
       return mentionFirst ? [...mention(), ...said()] : [...said(), ...mention()];
     },
     changed(message, previous) {
@@ -107,6 +114,21 @@ function subscriptionOf(event: JsonObject): string {
 function isMention(state: SlackState, channel: Channel, message: StoredMessage): boolean {
   if (channel.type === "im" || message.user === state.app.botUserId) return false;
   return message.text.includes(`<@${state.app.botUserId}`);
+}
+
+/**
+ * The app may search with it as the person, from where they wrote. Guests have no apps that use AI.
+ * Rule: mentions-and-dms-bring-action-tokens
+ */
+function searchToken(state: SlackState, channel: Channel, { user, botId }: StoredMessage): JsonObject {
+  if (user === state.app.botUserId || botId !== undefined || state.people.get(user)?.isGuest !== false) return {};
+  const value = [state.clock.now(), state.team.id.length, randomBytes(16).toString("hex")].join(".");
+  state.actionTokens.set(value, {
+    userId: user,
+    channelId: channel.id,
+    until: state.clock.now() + actionTokenMs,
+  });
+  return { assistant_thread: { action_token: value } };
 }
 
 function mentionOf(event: JsonObject): JsonObject {

@@ -30,6 +30,8 @@ const bot = (rate: Rate, ...scopes: string[]): MethodRule => ({ token: "bot", sc
 export const methodRules: Record<string, MethodRule> = {
   "agents.sessions.setStatus": bot(tier3, "chat:write"),
   "apps.connections.open": { token: "app", scopes: ["connections:write"], rate: tier3 },
+  // Its limit is one per person; see search-methods.ts.
+  "assistant.search.context": bot({ perMinute: 600, burst: 600 }, "search:read.public"),
   "assistant.threads.setStatus": bot({ perMinute: 600, burst: 600 }, "chat:write", "assistant:write"),
   "assistant.threads.setSuggestedPrompts": bot(tier4, "assistant:write"),
   "assistant.threads.setTitle": bot(tier4, "assistant:write"),
@@ -117,6 +119,7 @@ export const allBotScopes = [
   "mpim:write",
   "reactions:read",
   "reactions:write",
+  "search:read.public",
   "team:read",
   "usergroups:read",
   "users:read",

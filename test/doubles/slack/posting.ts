@@ -6,7 +6,7 @@ import { checkBlocks } from "./block-rules.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Events } from "./events.ts";
 import { effectsOf } from "./markup.ts";
-import { pingsOf } from "./pings.ts";
+import { notificationOf, pingsOf } from "./pings.ts";
 import { messageJson, repliesOf } from "./shapes.ts";
 import { most } from "./sizes.ts";
 import type { Channel, SlackState, StoredMessage } from "./state.ts";
@@ -102,7 +102,8 @@ export function createPosting(state: SlackState, events: Events): Posting {
     post(message, mentionFirst) {
       state.messages.push(message);
       // Edits notify nobody, so only what a message says when it is posted counts.
-      if (message.user === state.app.botUserId) message.pings = pingsOf(state, message);
+      if (message.user === state.app.botUserId)
+        Object.assign(message, { pings: pingsOf(state, message), notification: notificationOf(state, message) });
       if (message.user === state.app.botUserId) clearStatus(state, message);
       fetchLinks(state, message);
       // Only the person sees an ephemeral message; there is no event.

@@ -17,6 +17,10 @@ export const slackRefusals = {
   channel_not_found: rule(method("chat.postMessage"), "A channel that is wrong or hidden from the app is not found."),
   exchanged_trigger_id: rule(method("views.open"), "A trigger opens one view."),
   expired_trigger_id: rule(method("views.open"), "A trigger is good for three seconds."),
+  feature_not_enabled: rule(
+    method("assistant.search.context"),
+    "A workspace without Slack's AI search refuses a search.",
+  ),
   file_deleted: rule(method("files.info"), "A deleted file has no details."),
   file_not_found: rule(method("files.completeUploadExternal"), "A file that was not uploaded can't be shared."),
   hash_conflict: rule(method("views.update"), "A hash that is given must be that of the stored view."),
@@ -45,6 +49,7 @@ export const slackRefusals = {
   message_not_in_streaming_state: rule(method("chat.appendStream"), "Nothing is appended to a stream that has ended."),
   message_not_owned_by_app: rule(method("chat.appendStream"), "An app appends to its own streams only."),
   missing_argument: rule(method("files.getUploadURLExternal"), "An upload has a name and a length."),
+  missing_query: rule(method("assistant.search.context"), "A search as a person has a query."),
   missing_recipient_team_id: rule(
     method("chat.startStream"),
     "A stream outside of a DM names the workspace of its reader.",
@@ -66,6 +71,7 @@ export const slackRefusals = {
   ratelimited: rule("https://docs.slack.dev/apis/web-api/rate-limits", "Too many calls get 429 and Retry-After."),
   restricted_action: rule(method("chat.postMessage"), "A preference of the workspace keeps the app from posting."),
   restricted_action_thread_locked: rule(method("chat.postMessage"), "Nobody replies in a locked thread."),
+  session_not_found: rule(method("agents.sessions.rename"), "A session that does not exist has no title."),
   snippet_too_large: rule(method("files.getUploadURLExternal"), "A snippet has 1 MB at most."),
   stopped_by_user: rule(method("chat.appendStream"), "Nothing is appended to a stream that a person has stopped."),
   streaming_state_conflict: rule(method("chat.update"), "A message that streams can't be edited."),

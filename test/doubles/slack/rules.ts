@@ -81,16 +81,36 @@ export const slackRules = {
     "https://docs.slack.dev/messaging/working-with-files",
     "A file is uploaded by asking for an address, posting the bytes there, and completing the upload.",
   ),
+  "desktop-notifications-read-blocks-first": rule(
+    "https://docs.slack.dev/changelog/2026/07/13/notification-changes",
+    "A desktop notification takes its text from the blocks, and from `text` only without any; a phone takes `text`.",
+  ),
   "dm-is-a-thread": {
     says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
     page: "https://docs.slack.dev/ai/developing-agents",
     read: "2026-11-27",
   },
+  invalid_action_token: rule(
+    "https://docs.slack.dev/reference/methods/assistant.search.context",
+    "The app's own token searches public channels as the person from whose message the action token is, for a short time.",
+  ),
+  "mentions-and-dms-bring-action-tokens": rule(
+    "https://docs.slack.dev/apis/web-api/real-time-search-api#action-token",
+    "`app_mention`, messages of DMs, group DMs and private channels, and mentions in public channels carry an action token.",
+  ),
+  rate_limited: rule(
+    "https://docs.slack.dev/reference/methods/assistant.search.context#rate-limiting",
+    "Besides the workspace's limit, a person can search by `assistant.search.context` 10 times a minute, with 20 results each.",
+  ),
   restricted_action_non_threadable_channel: {
     says: "A channel whose policy forbids threads refuses a post with `thread_ts`.",
     page: "https://docs.slack.dev/reference/methods/chat.postMessage",
     read: "2026-11-27",
   },
+  "search-from-a-shared-channel": rule(
+    "https://docs.slack.dev/apis/web-api/real-time-search-api#public-channels",
+    "A search from a Slack Connect channel finds only what is in that channel, and guests can't search at all.",
+  ),
 } as const satisfies Record<string, Rule>;
 
 /** What the double may refuse with. An error without a rule does not compile: add its rule. */

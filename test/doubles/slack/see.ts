@@ -1,7 +1,7 @@
 /** What a person sees: messages as their client shows them, and the effects of their markup. */
 import { elementsOf } from "./block-elements.ts";
 import { type Effect, effectsOf } from "./markup.ts";
-import type { Channel, Person, SlackState, StoredFile, StoredMessage } from "./state.ts";
+import type { Channel, Notification, Person, SlackState, StoredFile, StoredMessage } from "./state.ts";
 import { isObject, type JsonObject, objectsIn, outsideCode, unescapeText } from "./wire.ts";
 
 export interface SeenMessage {
@@ -28,6 +28,8 @@ export interface SeenMessage {
   effects: Effect[];
   /** Ids of the people and groups who were notified when the app posted it; `!channel` and the like for everybody. */
   pings: string[];
+  /** What a notification of it said when the app posted it. */
+  notification: Notification | undefined;
 }
 
 export interface Looking {
@@ -72,6 +74,7 @@ function seen(state: SlackState, message: StoredMessage): SeenMessage {
       return effectsOf(now);
     },
     pings: message.pings ?? [],
+    notification: message.notification,
   };
 }
 
@@ -117,6 +120,24 @@ function readableText(message: StoredMessage): string {
 /** All that is readable in a modal: its blocks, labels and options. */
 export function readableView(view: JsonObject): string {
   return objectsIn(view.blocks).flatMap(textsIn).join("\n");
+}
+
+/** The words of the first block that has any. Mentions count as the names that people see. */
+export function firstWords(state: SlackState, blocks: JsonObject[]): string {
+  const [first = ""] = blocks.map((block) => textsIn(named(state, block)).join(" ").trim()).filter(Boolean);
+  return first;
+}
+
+function named(state: SlackState, value: JsonObject): JsonObject {
+  if (value.type === "user") return text(`@${state.people.get(String(value.user_id))?.displayName}`);
+  if (value.type === "usergroup") return text(`@${state.groups.get(String(value.usergroup_id))?.handle}`);
+  if (value.type === "channel") return text(`#${state.channels.get(String(value.channel_id))?.name}`);
+  const elements = objectsIn(value.elements);
+  return elements.length === 0 ? value : { ...value, elements: elements.map((each) => named(state, each)) };
+}
+
+function text(words: string): JsonObject {
+  return { type: "text", text: words };
 }
 
 /** Every text of a block in its order, also of buttons and tables. */

@@ -74,6 +74,11 @@ export interface Stream {
   chunks: JsonObject[];
 }
 
+export interface Notification {
+  desktop: string;
+  mobile: string;
+}
+
 export interface StoredMessage {
   ts: string;
   channel: string;
@@ -91,6 +96,8 @@ export interface StoredMessage {
   metadata?: JsonObject;
   /** Whom it notified, if the app posted it. */
   pings?: string[];
+  /** What its notification said when the app posted it. */
+  notification?: Notification;
   edited?: { user: string; ts: string };
   clientMessageId?: string;
   reactions: { name: string; users: string[] }[];
@@ -144,6 +151,10 @@ export interface SlackState {
   files: Map<string, StoredFile>;
   views: Map<string, StoredView>;
   assistantThreads: AssistantThread[];
+  /** For `assistant.search.context`: as whom the app may search, from where, and until when. */
+  actionTokens: Map<string, { userId: string; channelId: string; until: number }>;
+  /** False in a workspace whose plan has no search for apps. */
+  hasSearch: boolean;
   /** What people have open beside the app, by their ids: entities as Slack sends them, most relevant first. */
   lookingAt: Map<string, JsonObject[]>;
   /** The addresses in the app's messages that Slack has fetched by itself. */
@@ -181,6 +192,8 @@ export function createState(clock: SlackClock): SlackState {
     files: new Map(),
     views: new Map(),
     assistantThreads: [],
+    actionTokens: new Map(),
+    hasSearch: true,
     lookingAt: new Map(),
     fetched: new Set(),
     url: "",

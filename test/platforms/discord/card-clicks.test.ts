@@ -257,6 +257,8 @@ describe("questions", () => {
     const card = createQuestion(message, { question: "Which *server* @everyone?" });
     await replyTo(message, posts).question(card);
     const [shown] = cards();
+    expect(shown?.notification).toBe("**The plugin deploy asks Ann\\:**");
+    expect(shown?.previews).toEqual([]);
     expect(shown?.buttons.map(({ label }) => label)).toEqual(["Answer 1", "Answer 2"]);
     expect(rendered(shown as SeenMessage)).toMatchObject({
       text: expect.stringContaining("Which *server* @everyone?"),

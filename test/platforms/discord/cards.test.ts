@@ -44,6 +44,22 @@ describe("what a card shows", () => {
     expect(labels).toEqual(["Edit…", "Allow here for 45 min…", "Deny with reason…", "Why this asks"]);
   });
 
+  test("a card that mentions somebody, or that stands in a direct message, says in its notification who asks for what", async () => {
+    const message = await mentioned("deploy");
+    const line = ["Waiting for ", { userId: discord.ben.id, name: "Ben" }, "."];
+    const notify = { userIds: [discord.ben.id], roleIds: [], line, text: "Waiting for Ben." };
+    const notified = () => cards().map(({ notification, pings }) => ({ words: notification, to: pings.users }));
+    await replyTo(message).ask({ ...createCard(message), notify });
+    const ben = `<@${discord.ben.id}>`;
+    const asked = { words: `Ann asks: Run \`rm -rf ./build\`\nWaiting for ${ben}\\.`, to: [discord.ben.id] };
+    expect(notified()).toEqual([asked]);
+    expect(cards()[0]?.content).toBe("");
+    expect(cards()[0]?.buttons.map(({ label }) => label)).toEqual(["Approve", "Deny", "More…"]);
+    await replyTo(message).ask({ ...cardOf(message, 4), id: "card-2", notify });
+    const several = `Ann asks: 4 actions need approval\nWaiting for ${ben}\\.`;
+    expect(notified().slice(1)).toMatchObject([{ words: several, to: [discord.ben.id] }, { to: [] }]);
+  });
+
   test("without an expiry none is shown, and a settled card has none either", async () => {
     const message = await mentioned("deploy");
     const reply = replyTo(message);

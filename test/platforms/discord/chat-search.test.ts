@@ -104,3 +104,56 @@ test("who reads an answer decides which channels may be read for it: roles, peop
   expect(await openIn(secret)).toEqual(["thread", "direct"]);
   expect(await openIn(elsewhere.addChannel("plans"))).toEqual(["direct"]);
 });
+
+test("Discord's own search finds what was said before the bot came, with the rights in each channel, in threads too", async () => {
+  const bot = await openDiscordBot();
+  onTestFinished(() => bot.close());
+  const { discord } = bot;
+  const { guild, ann, ben, channel } = discord;
+  const hidden = guild.addChannel("hidden", { isPrivate: true });
+  for (const who of [discord.bot, ben]) hidden.permit(who, { allow: ["ViewChannel", "ReadMessageHistory"] });
+  const said = ben.say("the axolotl tank", { in: channel });
+  ben.say("the axolotl secret", { in: hidden });
+  const thread = ben.startThread(channel, "tanks");
+  const inThread = ben.say("an axolotl thread", { in: thread });
+  const secret = ben.startThread(channel, "hush", { isPrivate: true });
+  secret.addToThread(discord.bot.id);
+  ben.say("an axolotl whisper", { in: secret });
+  const { chat } = bot.platform;
+  const conversationId = `discord:${guild.id}:${channel.id}`;
+  const search = async (query: object = {}, requester = authorOf(ann)) => {
+    const listed = (await chat?.channels({ conversationId, requester })) ?? [];
+    const asked = { conversationId, requester, messageIds: [], listed };
+    return await chat?.search?.({ text: "axolotl", limit: 10, ...query }, asked);
+  };
+  const link = `https://discord.com/channels/${guild.id}`;
+  expect(await search()).toEqual({
+    others: [],
+    messages: [
+      expect.objectContaining({
+        text: "an axolotl thread",
+        channelId: channel.id,
+        link: `${link}/${thread.id}/${inThread.id}`,
+      }),
+      expect.objectContaining({
+        text: "the axolotl tank",
+        channelId: channel.id,
+        link: `${link}/${channel.id}/${said.id}`,
+      }),
+    ],
+  });
+  expect(discord.requests.filter(({ route }) => route === "messages.search")).toHaveLength(1);
+  expect((await search({ author: "Ann" }))?.messages).toEqual([]);
+  expect((await search({ author: `<@${ben.id}>` }))?.messages).toHaveLength(2);
+  expect((await search({ before: Date.now() - 86_400_000 }))?.messages).toEqual([]);
+  discord.searchIndex.set(guild.id, 1);
+  expect((await search())?.messages).toHaveLength(2);
+  const building = {
+    message: "Index not yet available. Try again later",
+    code: 110000,
+    documents_indexed: 0,
+    retry_after: 60,
+  };
+  discord.fail({ path: /messages\/search$/, times: 1 }, { type: "answer", status: 202, body: building });
+  expect(await search()).toMatchObject({ messages: [], notice: expect.stringContaining("still building its search") });
+});

@@ -50,21 +50,30 @@ test("a card is asked for again long after, and stays one message with one ping"
   await bot.platform.reply(targetOf(message), posts).ask(cardAsking(message));
   expect(ownIn(message)).toHaveLength(1);
   expect(pingsIn(message)).toEqual([discord.ben.id]);
+  expect(buttonsIn(message)).toContain("Approve");
   const [{ id } = { id: "" }] = ownIn(message);
   expect(await posts.all()).toContainEqual({ key: "card:card-1", messageId: id });
 });
 
-test("a card that is settled before it is asked for again loses its buttons, also in another process", async () => {
-  const message = await mentioned();
-  const posts = await postAndDie(message, (reply) => reply.ask(cardAsking(message)));
-  expect(buttonsIn(message)).toContain("Approve");
-  const settled = createCard(message, { state: "denied", outcome: "Ben denied this.", choices: [] });
-  const worker = bot.another();
-  await worker.reply(targetOf(message), posts).settle(settled);
-  expect(buttonsIn(message)).toEqual([]);
-  expect(ownIn(message)).toHaveLength(1);
-  await worker.close();
-});
+test.each([
+  { what: "that mentions nobody", cardOf: createCard, buttons: ["Approve", "Deny"] },
+  // It gets its buttons only after its message is kept.
+  { what: "that mentions somebody", cardOf: cardAsking, buttons: [] },
+])(
+  "a card $what and is settled before it is asked for again loses its buttons, also in another process",
+  async ({ cardOf, buttons }) => {
+    const message = await mentioned();
+    const posts = await postAndDie(message, (reply) => reply.ask(cardOf(message)));
+    expect(buttonsIn(message)).toEqual(expect.arrayContaining(buttons));
+    const settled = createCard(message, { state: "denied", outcome: "Ben denied this.", choices: [] });
+    const worker = bot.another();
+    await worker.reply(targetOf(message), posts).settle(settled);
+    expect(buttonsIn(message)).toEqual([]);
+    expect(ownIn(message)[0]?.content).toBe("");
+    expect(ownIn(message)).toHaveLength(1);
+    await worker.close();
+  },
+);
 
 test("a settled card that was never posted is not looked for or posted", async () => {
   const message = await mentioned();

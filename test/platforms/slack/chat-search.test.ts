@@ -152,43 +152,139 @@ describe("messages for the log", () => {
 });
 
 describe("Slack's own search", () => {
-  async function withSearch(scopes?: string[]) {
-    const opened = await open();
-    const userToken = opened.slack.userToken(opened.slack.ben, scopes);
-    const { botToken, apiUrl, appToken } = opened.slack;
-    await opened.world.restart({ access: { botToken, apiUrl, userToken, transport: { type: "socket", appToken } } });
-    const find = opened.world.platform.chat?.search;
-    const search = async (query: Partial<ChatQuery>) =>
-      (await find?.({ text: "axolotl", limit: 10, ...query }, undefined)) ?? [];
-    return { ...opened, search };
+  async function openFor(person: (slack: SlackWorld["slack"]) => Person, changes: WorldOptions = {}) {
+    const opened = await open(changes);
+    const { slack, platform } = opened;
+    const agent = createTestAgent();
+    await platform.connect(agent.handlers, new AbortController().signal);
+    const asker = person(slack);
+    slack.general.members.add(asker.id);
+    const conversationId = `slack:${slack.state.team.id}:${slack.general.id}`;
+    /** Mentions the agent, so that Slack's event brings a token, and searches as a tool call does. */
+    const search = async (query: Partial<ChatQuery> = {}, named?: string) => {
+      const said = slack.people.say({ as: asker, in: slack.general, text: "@Remora what was that?" });
+      await said.acknowledged();
+      return await searchFor(`${slack.general.id}:${said.ts}`, query, named);
+    };
+    const searchFor = async (id: string, query: Partial<ChatQuery> = {}, named?: string) => {
+      const requester: Author = { ...authorOf(asker), ...(asker.isGuest ? { kind: "guest" } : {}) };
+      const listed = await opened.chat.channels({ conversationId, requester });
+      const channel = listed.find(({ name }) => name === named);
+      const where = {
+        conversationId,
+        requester,
+        messageIds: [id],
+        listed,
+        ...(channel === undefined ? {} : { channel }),
+      };
+      const found = await opened.chat.search?.({ text: "axolotl", limit: 10, ...query }, where);
+      if (found === undefined) throw new Error("no search");
+      return found;
+    };
+    return { ...opened, asker, search, searchFor };
   }
 
-  test("is there only with a user's token", async () => {
-    expect((await open()).chat.search).toBeUndefined();
-    expect((await withSearch()).world.platform.chat?.search).toBeDefined();
+  test("with the token of the person's message, the bot finds what was said in public channels, also without the agent", async () => {
+    const { slack, search } = await openFor(({ ann }) => ann);
+    const add = (name: string, options: object = {}) =>
+      slack.workspace.addChannel({ name, members: [slack.ann, slack.ben], hasApp: false, ...options });
+    const [tanks, secret] = [add("tanks", { members: [slack.ben] }), add("secret", { isPrivate: true })];
+    const said = slack.people.say({ as: slack.ben, in: tanks, text: "the axolotl tank of @Ann" });
+    slack.people.say({ as: slack.ben, in: secret, text: "the axolotl secret" });
+    slack.people.say({ as: slack.ben, in: slack.workspace.direct(slack.ann, slack.ben), text: "my axolotl" });
+    const found = await search();
+    expect(found.others).toEqual([{ id: tanks.id, name: "tanks", isOpenHere: true, isRestricted: false }]);
+    expect(found.notice).toBeUndefined();
+    expect(found.messages).toEqual([
+      {
+        ...{ platform: "slack", id: `${tanks.id}:${said.ts}`, channelId: tanks.id },
+        author: { id: slack.ben.id, name: "Ben" },
+        text: `the axolotl tank of @Ann (${slack.ann.id})`,
+        at: Math.round(Number(said.ts) * 1000),
+        link: `https://${slack.state.team.domain}.slack.com/archives/${tanks.id}/p${said.ts.replace(".", "")}`,
+      },
+    ]);
+    expect((await search({ author: "Ann" })).messages).toEqual([]);
+    expect((await search({ author: slack.ben.id })).messages).toHaveLength(1);
+    expect((await search({ after: Date.now() + 3_600_000 })).messages).toEqual([]);
+    expect((await search({}, "general")).messages).toEqual([]);
+    expect(slack.callsOf("assistant.search.context").map(({ args }) => args.channel_types)).toEqual(
+      Array.from({ length: 5 }, () => "public_channel"),
+    );
   });
 
-  test("finds what was said before the agent came, with author, time, readable text and permalink", async () => {
-    const { slack, search } = await withSearch();
-    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "the axolotl tank of @Ben" });
+  test("outsiders of a shared channel and guests get nothing from channels that they are not in", async () => {
+    for (const isGuest of [false, true]) {
+      const { slack, search } = await openFor(({ ann, workspace }) =>
+        isGuest ? workspace.addPerson({ name: "Gus", isGuest }) : ann,
+      );
+      if (!isGuest) slack.general.isShared = true;
+      const plans = slack.workspace.addChannel({ name: "plans", members: [slack.ben], hasApp: false });
+      slack.people.say({ as: slack.ben, in: plans, text: "axolotl plans" });
+      const { messages, others, notice } = await search();
+      expect([messages, others]).toEqual([[], []]);
+      expect(notice?.includes("for guests")).toBe(isGuest ? true : undefined);
+    }
+  });
+
+  test.each([
+    ["the person has not written to it just now", undefined, "soon after the person has written to it"],
+    ["the app lacks the scope", "missing_scope", "search:read.public"],
+    ["the workspace's plan has no search", "feature_not_enabled", "This workspace has no search for apps"],
+    ["the token is too old", "invalid_action_token", "soon after the person has written to it"],
+    ["the person has searched too often", "rate_limited", "as often as Slack allows in a minute"],
+    ["Slack is in trouble", "assistant_search_context_disabled", "did not work just now"],
+    ["Slack answers something new", "brand_new_error", "did not work just now"],
+  ])("if %s, the agent's own record is searched, and the answer says why", async (_, error, words) => {
+    const { slack, search, searchFor } = await openFor(({ ann }) => ann);
+    if (error !== undefined) slack.failNext("assistant.search.context", { type: "error", error });
+    const found = error === undefined ? await searchFor("C1:1712.000100") : await search();
+    expect(found).toMatchObject({ messages: [], others: [] });
+    expect(found.notice).toContain(words);
+    expect(found.notice).not.toContain(error ?? "token");
+  });
+
+  test("each of a person's mentions allows it, up to Slack's limit of a minute, and never for somebody else", async () => {
+    const { slack, search, chat } = await openFor(({ ann }) => ann);
+    slack.people.say({ as: slack.ben, in: slack.general, text: "axolotl" });
+    for (let count = 0; count < 10; count++) expect((await search()).messages).toHaveLength(1);
+    expect((await search()).notice).toContain("as often as Slack allows");
+    slack.clock.advance(61_000);
+    expect((await search()).messages).toHaveLength(1);
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora hello" });
+    await said.acknowledged();
+    const conversationId = `slack:${slack.state.team.id}:${slack.general.id}`;
+    const asBen = { conversationId, requester: authorOf(slack.ben), listed: [] };
+    const found = await chat.search?.(
+      { text: "axolotl", limit: 10 },
+      { ...asBen, messageIds: [`${slack.general.id}:${said.ts}`] },
+    );
+    expect(found?.messages).toEqual([]);
+  });
+
+  test("a token that comes only with the mention's own event counts", async () => {
+    const { slack, search } = await openFor(({ ann }) => ann);
+    slack.people.say({ as: slack.ben, in: slack.general, text: "axolotl" });
+    const bringing = slack.sent.length;
+    slack.events.unsubscribed.add("message.channels");
+    expect((await search()).messages).toHaveLength(1);
+    const events = slack.sent.slice(bringing).map(({ payload }) => JSON.stringify(payload));
+    expect(events.map((event) => event.includes("action_token"))).toEqual([true]);
+  });
+
+  test("with a user's token, it finds what this person sees if the bot may not search", async () => {
+    const { world, slack } = await open();
+    const userToken = slack.userToken(slack.ben);
+    const { botToken, apiUrl, appToken } = slack;
+    await world.restart({ access: { botToken, apiUrl, userToken, transport: { type: "socket", appToken } } });
+    slack.people.say({ as: slack.ann, in: slack.general, text: "the axolotl tank of @Ben" });
     slack.people.say({ as: slack.ben, in: slack.general, text: "axolotl food" });
-    const [found, ...rest] = await search({ author: "Ann" });
-    expect(rest).toEqual([]);
-    expect(found).toEqual({
-      ...{ platform: "slack", id: `${slack.general.id}:${said.ts}`, channelId: slack.general.id },
-      author: { id: slack.ann.id, name: "Ann" },
-      text: `the axolotl tank of @Ben (${slack.ben.id})`,
-      at: Math.round(Number(said.ts) * 1000),
-      link: `https://${slack.state.team.domain}.slack.com/archives/${slack.general.id}/p${said.ts.replace(".", "")}`,
-    });
-    expect(await search({ author: slack.ben.id })).toMatchObject([{ text: "axolotl food" }]);
+    const where = { conversationId: "", requester: authorOf(slack.ann), messageIds: [], listed: [] };
+    const search = async (query: Partial<ChatQuery>) =>
+      (await world.platform.chat?.search?.({ text: "axolotl", limit: 10, ...query }, where))?.messages;
+    expect(await search({ author: "Ann" })).toMatchObject([{ text: `the axolotl tank of @Ben (${slack.ben.id})` }]);
     expect(await search({ after: Date.now() - 3_600_000 })).toHaveLength(2);
     expect(await search({ before: Date.now() - 30 * 86_400_000 })).toEqual([]);
-  });
-
-  test("without the scope, or over its rate, fails within seconds, so that the log's results are used", async () => {
-    await expect((await withSearch([])).search({})).rejects.toThrow(/missing_scope/);
-    const { slack, search } = await withSearch();
     slack.failNext("search.messages", { type: "rate-limit", retryAfterSeconds: 60 });
     await expect(search({})).rejects.toMatchObject({ isRetryable: true });
   });

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { z } from "zod";
 import { readManifest } from "../../../src/platforms/slack/api/manifest.ts";
 import { checkSlack } from "../../../src/platforms/slack/doctor.ts";
 import { createSlackDouble, type SlackDouble } from "../../doubles/slack/double.ts";
@@ -60,6 +61,17 @@ describe("the manifest", () => {
     expect(new Set(botScopes).size).toBe(botScopes.length);
   });
 
+  test("its suggestions have the form that Slack's schema of manifests takes", () => {
+    const { agent_view: view } = parse(readFileSync(join(sources, "../../../slack/manifest.yaml"), "utf8")).features;
+    // https://github.com/slackapi/manifest-schema/blob/main/schemas/manifest.schema.2.0.0.json
+    const prompt = z.strictObject({ title: z.string().min(1), message: z.string().min(1) });
+    const schema = z.strictObject({
+      agent_description: z.string().max(300),
+      suggested_prompts: z.array(prompt).max(4),
+    });
+    expect(schema.safeParse(view).error?.issues).toBeUndefined();
+  });
+
   test("subscribes to exactly the events that are listened to", async () => {
     const { botEvents } = await readManifest();
     const listeners = readFileSync(join(sources, "inbound/listeners.ts"), "utf8");
@@ -97,16 +109,35 @@ describe("doctor", () => {
   const isError = ({ level }: { level: string }) => level === "error";
 
   async function check(
-    changes: { botToken?: string; appToken?: string; signingSecret?: string; userToken?: string } = {},
+    changes: {
+      botToken?: string;
+      appToken?: string;
+      signingSecret?: string;
+      userToken?: string;
+      guests?: boolean;
+    } = {},
   ) {
-    const { userToken } = changes;
+    const { userToken, guests } = changes;
     const { signingSecret, appToken = slack.appToken, botToken = slack.botToken } = changes;
     const transport =
       signingSecret === undefined ? { type: "socket" as const, appToken } : { type: "http" as const, signingSecret };
     const search = userToken === undefined ? {} : { userToken };
     const access = { botToken, apiUrl: slack.apiUrl, transport, ...search };
-    return await checkSlack(access, new AbortController().signal);
+    return await checkSlack(access, new AbortController().signal, guests);
   }
+
+  test("a setting that lets guests in is a warning, because Slack keeps guests from the direct messages of agents", async () => {
+    const aboutGuests = async () => (await check({ guests: true })).filter(({ text }) => text.includes("guests"));
+    expect(await aboutGuests()).toMatchObject([
+      {
+        level: "warning",
+        text: expect.stringMatching(/^slack\.access\.guests is true, but .*direct messages.*not document/),
+      },
+    ]);
+    const token = slack.tokens.get(slack.botToken);
+    if (token !== undefined) token.scopes = token.scopes.filter((scope) => scope !== "assistant:write");
+    expect(await aboutGuests()).toEqual([]);
+  });
 
   test("a user token is checked by a search, and a bad one is only a warning", async () => {
     const isAboutSearch = ({ text }: { text: string }) => text.includes("SLACK_USER_TOKEN");

@@ -1,5 +1,6 @@
 /** What comes in: who says it, where, with which files; and what never comes in. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createAccess } from "../../../src/access/access.ts";
 import type { SlackPlatformOptions } from "../../../src/platforms/slack/platform.ts";
 import type { Attachment, InboundMessage, JsonObject } from "../../../src/ports/message.ts";
 import { openedText } from "../../doubles/opened-file.ts";
@@ -483,4 +484,37 @@ describe("what the author sees", () => {
     await say({ as: slack.ben, in: dm, text: "hello" });
     await slack.until(() => slack.see({ in: dm }).some((each) => each.isAgents));
   });
+
+  test.each([
+    { who: "a guest", guests: false, told: [expect.stringContaining("as far as I can see you are a guest")] },
+    {
+      who: "somebody whom Slack does not describe",
+      guests: false,
+      told: [expect.stringContaining("as far as I can see")],
+    },
+    { who: "a guest whom the setting lets in", guests: true, told: [] },
+  ])(
+    "when $who mentions it in a channel, they are told why there is no answer, or are heard",
+    async ({ who, guests, told }) => {
+      const { slack, ledger } = world;
+      const lists = { users: null, roles: null, channels: null, spaces: null, dms: "open" as const, externals: false };
+      const rules = { slack: { ...lists, guests, bots: [], botTurns: 3 } };
+      const access = createAccess({ rules, ledger, isOwner: () => false });
+      const heardBy: string[] = [];
+      agent.handlers.onMessage = async (message) => {
+        const verdict = await access.check(message);
+        if (verdict.type === "allowed") heardBy.push(message.author.id);
+        return verdict.type === "refused" ? verdict.notice : undefined;
+      };
+      const token = slack.tokens.get(slack.botToken);
+      if (token !== undefined && who.includes("describe"))
+        token.scopes = token.scopes.filter((one) => one !== "users:read");
+      const gus = slack.workspace.addPerson({ name: "Gus", isGuest: !who.includes("describe") });
+      const shared = slack.workspace.addChannel({ name: "shared", members: [gus], hasApp: true });
+      await slack.people.say({ as: gus, in: shared, text: "@Remora hello" }).acknowledged();
+      const notices = () => slack.see({ in: shared, as: gus }).filter((each) => each.isEphemeral);
+      await expect.poll(() => heardBy.length + notices().length).toBe(1);
+      expect(notices().map(({ readable }) => readable)).toEqual(told);
+    },
+  );
 });

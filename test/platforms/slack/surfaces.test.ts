@@ -1,5 +1,8 @@
 /** The slash command, App Home, the assistant pane and the stop button. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { createTestAgent, replyTo, type TestAgent } from "./agent.ts";
 import { createSlackWorld, type SlackWorld } from "./world.ts";
 
@@ -237,7 +240,11 @@ describe("the assistant pane", () => {
       for (const delivery of slack.people.openHome(slack.ann, "messages")) await delivery.acknowledged();
     }
     expect(slack.callsOf("assistant.threads.setSuggestedPrompts")).toHaveLength(1);
-    expect(slack.assistant.thread(slack.workspace.direct(slack.ann), "")?.prompts?.prompts).toHaveLength(3);
+    // Those of the manifest stand there before the first event, so they must not change then.
+    const manifest = parse(readFileSync(join(import.meta.dirname, "../../../slack/manifest.yaml"), "utf8"));
+    const { suggested_prompts: prompts } = manifest.features.agent_view;
+    expect(prompts).toHaveLength(3);
+    expect(slack.assistant.thread(slack.workspace.direct(slack.ann), "")?.prompts?.prompts).toEqual(prompts);
     expect(slack.views.home(slack.ann)).toBeUndefined();
   });
 

@@ -14,6 +14,8 @@ import {
 import type { Ledger } from "../../../src/ports/ledger.ts";
 import type { Json } from "../../../src/ports/message.ts";
 import type { Store } from "../../../src/ports/store.ts";
+import { createEphemeralTexts } from "../../../src/storage/ephemeral-texts.ts";
+import { createInMemoryBus } from "../../../src/storage/in-memory-cluster.ts";
 import { createSqliteLedger } from "../../../src/storage/sqlite/ledger.ts";
 import { createSlackDouble, type SlackDouble, type SlackDoubleOptions } from "../../doubles/slack/double.ts";
 
@@ -47,6 +49,7 @@ export async function createSlackWorld({
   const ledger = createSqliteLedger({ path: ":memory:" });
   const logged: string[] = [];
   const log: Log = { ...silentLog, warn: (_, text) => logged.push(text), error: (_, text) => logged.push(text) };
+  const ephemeral = createEphemeralTexts(createInMemoryBus(silentLog));
   let server: Server | undefined;
 
   async function start(more: Partial<SlackPlatformOptions> = {}): Promise<SlackPlatform> {
@@ -63,6 +66,7 @@ export async function createSlackWorld({
       ackReaction: null,
       store,
       ledger,
+      ephemeral,
       commands: () => [{ usage: "status", description: "what runs" }],
       home: async (): Promise<HomePage> => ({ status: ["All is well."], memory: ["Nothing yet."] }),
       isAllowedBot: () => false,

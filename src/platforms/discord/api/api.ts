@@ -46,7 +46,7 @@ export interface ApiRequest {
   route: RouteLike;
   body?: unknown;
   files?: RawFile[];
-  query?: Record<string, string>;
+  query?: Record<string, string> | URLSearchParams;
   withoutToken?: boolean;
   retry?: RetryPolicy;
   signal?: AbortSignal;

@@ -119,7 +119,10 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     const audience = await audienceFor(conversationId);
     const seen = channels.filter(isReadable);
     return await Promise.all(
-      seen.map(async (channel) => ({ id: channel.id, name: channel.name ?? "", ...(await audience(channel, guild)) })),
+      seen.map(async (channel) => ({
+        ...{ id: channel.id, name: channel.name ?? "", spaceId: guildId },
+        ...(await audience(channel, guild)),
+      })),
     );
   }
 

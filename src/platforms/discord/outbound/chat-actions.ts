@@ -12,6 +12,7 @@ import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess } from "./chat-access.ts";
 import { emojiFor } from "./emoji.ts";
 import { batchesOf, readFiles } from "./files-out.ts";
+import { createMessageSearch } from "./message-search.ts";
 import { type Messages, nonceOf } from "./messages.ts";
 import { renderFinal } from "./render.ts";
 import { threadNameFor } from "./thread-name.ts";
@@ -52,6 +53,7 @@ export function createChatActions({ api, messages, access }: ChatActionsOptions)
   return {
     channels: access.readable,
     audience: access.audience,
+    search: createMessageSearch(api),
     history: (place, { limit, before }) =>
       withExplainedRefusals("read there", async () => {
         const channelId = await access.channelFor(place, ["ReadMessageHistory"]);

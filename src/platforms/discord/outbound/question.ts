@@ -27,5 +27,6 @@ export function questionMessage(card: QuestionCard, thread: string | null, isPla
   const components = isOpen ? rowsOf(buttons) : [];
   const description = lines.join("\n");
   if (isPlain) return { content: `**${head}**\n${description}`, components };
-  return { embeds: [{ title: head, description, color: isOpen ? 0x5865f2 : 0x80848e }], components };
+  // Notifications show no words of embeds.
+  return { content: `**${head}**`, embeds: [{ description, color: isOpen ? 0x5865f2 : 0x80848e }], components };
 }

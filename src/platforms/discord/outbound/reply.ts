@@ -20,7 +20,7 @@ import { type DiscordApi, isAway, isPassing, isRefusal } from "../api/api.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import { editsPerWindow, editWindowMs } from "../limits.ts";
 import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
-import { noteMessage } from "./cards/mention-line.ts";
+import { announcement, noteMessage } from "./cards/mention-line.ts";
 import { batchesOf, readFiles } from "./files-out.ts";
 import { type RenderedFooter, renderFooter, withFooterLine } from "./footer.ts";
 import { createLiveMessage, type Extras, type LiveMessage } from "./live-message.ts";
@@ -205,8 +205,9 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function postCard(card: ApprovalCard, style: CardStyle): Promise<void> {
     const [first = {}, ...more] = cardMessages(card, { place: { thread: targetThread(target) }, style });
     const key = `card:${card.id}`;
-    asked.set(key, await sender.post(first, { key, retry: "lasting" }));
-    if (more.length > 0) await writeCard(card, style);
+    const words = announcement(card);
+    if (!asked.has(key)) asked.set(key, await sender.post(words ?? first, { key, retry: "lasting" }));
+    if (words !== undefined || more.length > 0) await writeCard(card, style);
   }
 
   async function writeCard(card: ApprovalCard, style: CardStyle): Promise<void> {

@@ -49,6 +49,8 @@ export const messageEventSchema = messageSchema.extend({
   channel: z.string(),
   channel_type: word,
   app_context: contextSchema.optional().catch(undefined),
+  /** With the token, the app may search as the person who wrote the message. */
+  assistant_thread: z.object({ action_token: word }).optional().catch(undefined),
 });
 export type MessageEvent = z.infer<typeof messageEventSchema>;
 

@@ -8,10 +8,12 @@
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import { createLruMap, type LruMap } from "../../../lib/lru-map.ts";
+import type { EphemeralTexts } from "../../../ports/ephemeral.ts";
 import type { Attachment, Author, InboundMessage, Notice } from "../../../ports/message.ts";
 import type { Identity } from "../api/identity.ts";
 import { formatMessageId, isDirect, messageLink, placeOf, threadOf, timeOf } from "../conversation-id.ts";
 import type { Handling } from "../interactions/handling.ts";
+import { actionTokenKey } from "../outbound/message-search.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
 import type { SlackFiles } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
@@ -27,6 +29,7 @@ export interface InboundOptions extends Pick<Handling, "handlers" | "identity" |
   threads: Threads;
   recent: RecentMessages;
   cursors: Cursors;
+  ephemeral: Pick<EphemeralTexts, "put">;
   authors: LruMap<string>;
   isAllowedBot(id: string): boolean;
   sendNotice(message: InboundMessage, notice: Notice): Promise<void>;
@@ -184,6 +187,10 @@ export function createInbound(options: InboundOptions): Inbound {
     const id = formatMessageId(event);
     const before = kept.get(id);
     const isAddressed = await isToAgent(event, self);
+    // Of a mention, only one of two events brings the token.
+    const { user, assistant_thread: { action_token: token } = {} } = event;
+    if (isAddressed && user !== undefined && token !== undefined)
+      options.ephemeral.put(actionTokenKey(id, user), token);
     // Handle the message again if an edit added a mention of the agent.
     if (before !== undefined && (before.isAddressed || !isAddressed)) return;
     const change = changes.get(id);

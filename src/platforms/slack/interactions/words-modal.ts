@@ -47,8 +47,7 @@ export function answerModal(place: CardPlace, { head, question, words }: AskedIn
     title: "Answer",
     submit: "Answer",
     blocks: [
-      richText([bold(head)]),
-      quote(`“${question}”`),
+      quote(bold(head), `“${question}”`),
       inputBlock(answerBlock, "Your answer", input, { optional: words.maxFiles > 0 }),
       ...(words.maxFiles === 0 ? [] : [inputBlock(filesBlock, label, upload, { optional: true, ...hint })]),
       richText([plain("An answer approves nothing.")]),

@@ -48,6 +48,8 @@ export interface ChatAccess {
   find(place: ChatPlace): Promise<FoundPlace>;
   /** As in `ChatActions`. */
   audience(place: ChatPlace): Promise<Audience & { name: string }>;
+  /** Of every public channel that is not the conversation's own. */
+  publicAudience(conversationId: string): Promise<Audience>;
   /** The requester's channels, and for full members also the public channels that the agent is in. */
   channels(place: Omit<ChatPlace, "channel">): Promise<SeenChannel[]>;
 }
@@ -147,6 +149,9 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
         return { ...readers(channel, true), name: "this channel" };
       const { name, is_private: isPrivate } = await checkSeen(channel, named, requester);
       return { ...readers(channel, isPrivate !== false), name: name === undefined ? named : `#${name}` };
+    },
+    async publicAudience(conversationId) {
+      return (await readersOf(conversationId))("", false);
     },
     async channels({ conversationId, requester: { id, isBot } }) {
       const person = isBot ? undefined : await people.fresh(id);

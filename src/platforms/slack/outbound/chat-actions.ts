@@ -1,6 +1,7 @@
 /** What tools can do in Slack besides answering. ports/chat.ts gives the rules. */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { namesText } from "../../../lib/text/names-text.ts";
 import type { ChatActions } from "../../../ports/chat.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import { attachmentNote } from "../../shared/tool-files.ts";
@@ -18,7 +19,6 @@ import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess, FoundPlace } from "./chat-access.ts";
 import { emojiName } from "./emoji.ts";
 import { readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
-import type { MessageSearch } from "./message-search.ts";
 import { createMessageSender, type MessageSender } from "./message-sender.ts";
 import { renderMessage, renderParts } from "./render.ts";
 
@@ -28,7 +28,7 @@ export interface ChatActionsOptions {
   people: People;
   access: ChatAccess;
   threads: Threads;
-  search: MessageSearch | undefined;
+  search: NonNullable<ChatActions["search"]>;
   log: Log;
   signal: AbortSignal;
 }
@@ -94,7 +94,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     audience,
     nameOf: people.nameOf,
     readable: (text) => readMarks(text, people.nameOf),
-    ...(options.search === undefined ? {} : { search: options.search }),
+    search: options.search,
     async history(place, { limit, before }) {
       const found = await find(place);
       const count = Math.max(1, Math.min(limit, maxHistoryPage));
@@ -124,7 +124,10 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
           (thrown: unknown) => notes.push(attachmentNote(file.name, messageOf(thrown))),
         );
       }
-      const ts = await postAll(found, key, [text, ...notes].filter(Boolean).join("\n\n"));
+      const words = [text, ...notes].filter(Boolean).join("\n\n");
+      // A notification would say nothing of files alone.
+      const names = uploaded.map(({ title }) => `\`${title.replaceAll("`", "'")}\``);
+      const ts = await postAll(found, key, words === "" && names.length > 0 ? `Here is ${namesText(names)}.` : words);
       if (uploaded.length > 0) await shareFiles(api, { channel: found.channel, thread: found.thread ?? ts }, uploaded);
       return { messageId: formatMessageId({ channel: found.channel, ts }) };
     },

@@ -19,8 +19,8 @@ export function questionMessage({ id, head, question, options, words, note, isOp
     // Clients make links of addresses there.
     text: escapeText(beginningOf(`${head} ${quoted}`, maxNotificationLength).replaceAll("://", `:${wordJoiner}//`)),
     blocks: [
-      richText([bold(head)]),
-      quote(quoted),
+      // One block, because notifications on the desktop show the first one.
+      quote(bold(head), quoted),
       ...(options.length === 0 ? [] : [richText([plain(options.map(optionLine).join("\n"))])]),
       ...(isOpen ? [{ type: "actions", elements: buttons }] : []),
       smallLine(note),

@@ -64,8 +64,9 @@ export function richText(elements: RichElement[]): Block {
   return { type: "rich_text", elements: [{ type: "rich_text_section", elements: filled }] };
 }
 
-export function quote(text: string): Block {
-  return { type: "rich_text", elements: [{ type: "rich_text_quote", elements: [plain(text)] }] };
+export function quote(head: RichElement, text: string): Block {
+  const said = { type: "rich_text_quote", elements: [plain(text)] };
+  return { type: "rich_text", elements: [{ type: "rich_text_section", elements: [head] }, said] };
 }
 
 export function preformatted(text: string): Block {

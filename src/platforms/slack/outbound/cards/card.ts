@@ -1,17 +1,19 @@
 /**
  * Approval cards in Block Kit. Text from models, people and skills is rich text, in which Slack reads no markup. A call
  * that is too long shows its beginning and end. Its buttons appear only once the complete call is uploaded as a file.
- * If the upload fails, the card says so and has no button that approves.
+ * If the upload fails, the card says so and has no button that approves. Each message begins with who asks and for what,
+ * because notifications on the desktop show its first block.
  */
 import { formatNumber } from "../../../../lib/text/format-number.ts";
-import { type ApprovalCard, type CardItem, openCountText, reasonParts } from "../../../../ports/card.ts";
+import { upperFirst } from "../../../../lib/text/sentence.ts";
+import { type ApprovalCard, type CardItem, reasonParts } from "../../../../ports/card.ts";
 import { maxBlocksLength, maxMessageBlocks, maxTextObjectLength } from "../../limits.ts";
 import { button, plainText } from "../blocks.ts";
 import type { Block, MessageContent } from "../render.ts";
-import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
-import { beginningOf, endOf, escapeText } from "../safe-text.ts";
+import { bold, italic, plain, preformatted, type RichElement, richText } from "../rich-text.ts";
+import { beginningOf, endOf } from "../safe-text.ts";
 import { actionOf, choiceBlock, withoutConsent } from "./card-buttons.ts";
-import { headlineElements, settledBlocks } from "./card-line.ts";
+import { asks, headBlocks, headlineElements, noticeOf, settledBlocks } from "./card-line.ts";
 import { askingChangeBlocks, reportBlocks } from "./change-blocks.ts";
 import { factBlocks } from "./facts-block.ts";
 import { notifyBlocks } from "./mention-line.ts";
@@ -26,7 +28,6 @@ const maxBlocks = maxMessageBlocks - 8;
 const maxCardLength = maxBlocksLength - 1_700;
 /** Characters that Slack counts per block in addition to the text. */
 const blockOverhead = 130;
-const maxNotificationLength = 700;
 const maxCallLength = 6_000;
 const maxShownHeadLength = 2_000;
 const maxShownTailLength = 1_000;
@@ -43,12 +44,15 @@ export function cardMessages(card: ApprovalCard, cardFiles: CardFiles): CardMess
   const state = files.length === 0 ? "shared" : cardFiles;
   const shown = rows.map((row) => row.flatMap((block) => offered(block, state)));
   const notified = notifyBlocks(card);
-  const groups = packed(shown, [...notified, ...headBlocks(card), ...endBlocks(card, state)]);
+  const groups = packed(shown, [...notified, ...headBlocks(card, 1), ...endBlocks(card, state)]);
   const parts = groups.map((blocks, part) => {
-    const head = part === 0 ? headBlocks(card) : [];
     const end = part === groups.length - 1 ? endBlocks(card, state) : [];
-    const all = card.items.length === 1 ? beforeButtons(blocks, end) : [...head, ...blocks, ...end];
-    return { text: noticeOf(card), blocks: [...(part === 0 ? notified : []), ...all].map(withId(part)) };
+    const all = [
+      ...headBlocks(card, part),
+      ...(card.items.length === 1 ? beforeButtons(blocks, end) : blocks.concat(end)),
+    ];
+    const told = part === 0 ? notified : [];
+    return { text: noticeOf(card), blocks: [...all.slice(0, 1), ...told, ...all.slice(1)].map(withId(part)) };
   });
   return { parts, files };
 }
@@ -70,13 +74,6 @@ function isAboutChanges({ items }: ApprovalCard): boolean {
 function beforeButtons(row: Block[], end: Block[]): Block[] {
   const buttons = row.filter((block) => block.type === "actions");
   return [...row.filter((block) => block.type !== "actions"), ...end, ...buttons];
-}
-
-/** A single item begins with its own first line. */
-function headBlocks({ items }: ApprovalCard): Block[] {
-  const open = items.filter((item) => item.state === "open").length;
-  if (items.length === 1 || open === 0) return [];
-  return [richText([bold(openCountText(open))])];
 }
 
 function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
@@ -112,9 +109,9 @@ function allBlock({ id }: ApprovalCard, open: number): Block {
 
 const divider: Block = { type: "divider" };
 
-/** Who asks, who can answer, and until when, in one small line. */
-function whoBlock({ requesterName, approversText, expiresAt }: ApprovalCard): Block {
-  const who = beginningOf(`Asked by ${requesterName} · ${approversText}`, maxTextObjectLength);
+/** Who can answer, and until when, in one small line. */
+function whoBlock({ approversText, expiresAt }: ApprovalCard): Block {
+  const who = beginningOf(upperFirst(approversText), maxTextObjectLength);
   const elements = [plainText(who), ...(expiresAt === null ? [] : [{ type: "mrkdwn", text: expiryText(expiresAt) }])];
   return { type: "context", elements };
 }
@@ -129,28 +126,29 @@ function expiryText(expiresAt: number): string {
 function rowBlocks(card: ApprovalCard, item: CardItem, index: number, files: CardMessages["files"]): Block[] {
   const needed = item.state === "open" ? files : [];
   const isOne = card.items.length === 1;
-  const row = { number: isOne ? undefined : index + 1, files: needed };
+  const lead = isOne ? asks(card) : bold(`${index + 1}. `);
+  const row = { lead, number: index + 1, files: needed };
   const subject = item.changes === undefined ? callBlocks(item, row) : changeBlocks(card, item, needed);
   const above = isOne || index === 0 ? [] : [divider];
   return [...above, ...subject, ...(item.choices.length === 0 ? [] : [choiceBlock(item)])];
 }
 
 interface Row {
-  /** Undefined for the only item of a card. */
-  number: number | undefined;
+  lead: RichElement;
+  number: number;
   files: CardMessages["files"];
 }
 
-function callBlocks(item: CardItem, { number, files }: Row): Block[] {
+function callBlocks(item: CardItem, { lead: first, number, files }: Row): Block[] {
   if (item.state !== "open") return settledBlocks(item);
   const { tool, times, facts = [], callText, isHeadlineWhole } = item;
   const times_ = times > 1 ? ` — ${times} identical calls, one answer` : "";
-  const fileName = `call-${number ?? 1}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
+  const fileName = `call-${number}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
   const { lead, rest } = reasonParts(item);
   const shown = shortened(callText, `${fileName}.txt`);
   if (shown.note !== "") files.push({ name: `${fileName}.txt`, text: callText });
   return [
-    richText([bold(number === undefined ? "" : `${number}. `), ...headlineElements(item), plain(times_)]),
+    richText([first, ...headlineElements(item), plain(times_)]),
     ...warningBlocks(item),
     ...(lead + rest === "" ? [] : [richText([bold(lead), plain(rest)])]),
     ...(callText === "" || isHeadlineWhole === true ? [] : [preformatted(shown.text)]),
@@ -169,7 +167,7 @@ function changeBlocks(card: ApprovalCard, item: CardItem, files: CardMessages["f
   const buttons = item.choices.length === 0 ? [] : [choiceBlock(item)];
   const diffRoom = (above: Block[]) =>
     maxCardLength - charactersOf([...above, ...below, ...endBlocks(card, "shared"), ...buttons]) - blockOverhead;
-  const blocks = askingChangeBlocks(item, changes, { diffRoom, files });
+  const blocks = askingChangeBlocks(item, changes, { lead: asks(card), diffRoom, files });
   files.push(...factFiles);
   return [...blocks, ...below];
 }
@@ -228,14 +226,6 @@ function textLength(value: unknown, perItem = 0): number {
     (sum, [key, item]) => sum + (key === "text" && typeof item === "string" ? item.length : lengthOf(item)),
     0,
   );
-}
-
-function noticeOf({ items, requesterName }: ApprovalCard): string {
-  const open = items.filter((item) => item.state === "open");
-  const names = [...new Set(open.map((item) => item.headline))].slice(0, 3).join("; ");
-  if (open.length > 0) return escapeText(beginningOf(`${requesterName} asks: ${names}`, maxNotificationLength));
-  const outcomes = [...new Set(items.map((item) => item.outcome ?? item.state))].slice(0, 3).join("; ");
-  return escapeText(beginningOf(outcomes, maxNotificationLength));
 }
 
 /** The block id tells which message of a card was clicked, because only the first message's id is stored. */

@@ -18,7 +18,7 @@ import { choiceLabel } from "../../../shared/card-choices.ts";
 import { aboutText, countWarned, type FittedFile, fitFile } from "../../../shared/changed-file.ts";
 import { smallLine } from "../blocks.ts";
 import type { Block } from "../render.ts";
-import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
+import { bold, italic, plain, preformatted, type RichElement, richText } from "../rich-text.ts";
 import { beginningOf, endOf } from "../safe-text.ts";
 import { headlineElements } from "./card-line.ts";
 
@@ -43,6 +43,7 @@ export const changeHeadings: Record<ShownChange["action"], string> = {
 export const changeActions: readonly ShownChange["action"][] = ["deleted", "changed", "added"];
 
 export interface AskingChanges {
+  lead: RichElement;
   diffRoom(blocks: Block[]): number;
   files: Files;
 }
@@ -51,6 +52,7 @@ export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking
   const { summary, lastOutput } = changes;
   const blocks = [
     richText([
+      asking.lead,
       ...headlineElements(item),
       plain(summary === "" ? "" : `\n${shortenMiddle(summary, maxSummaryCharacters)}`),
     ]),
