@@ -50,19 +50,8 @@ export const discordFacts: readonly Fact[] = [
   api("RESTGetAPIChannelMessagesQuery", `${platform}/inbound/missed.ts`, ["after", "before", "limit"]),
   api("APIModalInteractionResponseCallbackData", forms, ["custom_id", "title", "components"]),
   api("typeof ComponentType", `${platform}/limits.ts`, [
-    ...[
-      "ActionRow",
-      "Button",
-      "CheckboxGroup",
-      "Container",
-      "File",
-      "Label",
-      "Section",
-      "StringSelect",
-      "TextDisplay",
-      "TextInput",
-    ],
-    "UserSelect",
+    ...["ActionRow", "Button", "CheckboxGroup", "Container", "File", "FileUpload", "Label", "Section"],
+    ...["StringSelect", "TextDisplay", "TextInput", "UserSelect"],
   ]),
   api("APIButtonComponentWithCustomId", `${platform}/outbound/buttons.ts`, [
     ...["type", "custom_id", "label", "style", "disabled"],
@@ -75,6 +64,9 @@ export const discordFacts: readonly Fact[] = [
   api("APITextInputComponent", forms, ["type", "custom_id", "style", "value", "max_length", "required"]),
   api("APIStringSelectComponent", forms, ["type", "custom_id", "options", "max_values"]),
   api("APIUserSelectComponent", forms, ["type", "custom_id", "min_values"]),
+  api("APICheckboxGroupComponent", forms, ["type", "custom_id", "options", "min_values", "max_values"]),
+  api("APIFileUploadComponent", forms, ["type", "custom_id", "min_values", "max_values", "required", "file_types"]),
+  api("RESTGetAPIGuildMessagesSearchQuery", `${platform}/outbound/message-search.ts`),
   api("typeof MessageFlags", messages, ["Ephemeral", "IsComponentsV2", "IsVoiceMessage", "SuppressEmbeds"]),
   api("typeof MessageType", `${platform}/inbound/`, ["ChatInputCommand", "Default", "Reply"]),
   api("typeof ChannelType", `${platform}/api/channels.ts`, [
@@ -147,5 +139,14 @@ export const discordFacts: readonly Fact[] = [
   spec("LabelComponentForModalRequest", forms, ["type", "label", "component"]),
   spec("TextInputComponentForModalRequest", forms, ["type", "custom_id", "style", "value", "max_length", "required"]),
   spec("StringSelectComponentForModalRequest", forms, ["type", "custom_id", "options", "max_values"]),
+  spec("CheckboxGroupComponentForModalRequest", forms, ["type", "custom_id", "options", "min_values", "max_values"]),
+  spec("FileUploadComponentForModalRequest", forms, [
+    "type",
+    "custom_id",
+    "min_values",
+    "max_values",
+    "required",
+    "file_types",
+  ]),
   spec("UserSelectComponentForModalRequest", forms, ["type", "custom_id", "min_values"]),
 ];

@@ -132,7 +132,12 @@ export const slackFacts: readonly Fact[] = [
     ...["actions", "context", "context_actions", "divider", "header", "input", "markdown", "rich_text", "section"],
   ]),
   types('ActionsBlockElement["type"]', `${platform}/outbound/cards/`, ["button", "overflow"]),
-  types('InputBlockElement["type"]', `${platform}/interactions/`, ["checkboxes", "plain_text_input", "users_select"]),
+  types('InputBlockElement["type"]', `${platform}/interactions/`, [
+    "checkboxes",
+    "file_input",
+    "plain_text_input",
+    "users_select",
+  ]),
   types('ContextActionsBlockElement["type"]', `${platform}/outbound/`, ["feedback_buttons"]),
   types("Button", `${platform}/outbound/buttons.ts`, ["type", "text", "action_id", "value", "style"]),
   types("PlainTextInput", `${platform}/interactions/`, [
@@ -142,6 +147,7 @@ export const slackFacts: readonly Fact[] = [
     "multiline",
     "max_length",
   ]),
+  types("FileInput", `${platform}/interactions/`, ["type", "max_files", "filetypes"]),
   types("ModalView", `${platform}/api/views.ts`, ["type", "title", "blocks", "submit", "close", "private_metadata"]),
   types('AnyChunk["type"]', `${platform}/outbound/stream-tasks.ts`, ["markdown_text", "plan_update", "task_update"]),
   types("TaskUpdateChunk", `${platform}/outbound/stream-tasks.ts`, ["type", "id", "title", "status"]),

@@ -69,8 +69,8 @@ export function createRequestLimits(rates: Readonly<RequestRates>, now: () => nu
   };
 }
 
-function channelOf({ platform, channelId, conversationId }: InboundMessage): string {
-  return channelId === undefined ? conversationId : `${platform}:${channelId}`;
+function channelOf({ platform, channelId, scope }: InboundMessage): string {
+  return `${platform}:${channelId ?? scope}`;
 }
 
 function limitedText(max: number, who: string, seconds: number): string {

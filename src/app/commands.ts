@@ -134,6 +134,7 @@ export function buildCommands(
         isOwner,
       }),
     ],
+    ledger,
     log,
   );
 }

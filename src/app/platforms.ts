@@ -126,7 +126,7 @@ async function openPlatforms(
   }
   if (settings.slack !== null) {
     const { createSlackPlatform } = await import("../platforms/slack/platform.ts");
-    const { streaming, ackReaction, access } = config.slack;
+    const { streaming, ackReaction, directMessages, access } = config.slack;
     const isAllowedBot = (id: string) => access.bots.includes(id);
     const budget = budgetOf(settings.slack.botToken);
     const slack = {
@@ -135,6 +135,7 @@ async function openPlatforms(
       budget,
       streaming,
       ackReaction,
+      directMessages,
       store,
       ledger,
       ephemeral,

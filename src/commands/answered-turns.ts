@@ -13,12 +13,14 @@ export type AnsweredTurns = (command: InboundCommand, wanted: number) => Promise
 const maxSearchedTurns = 200;
 
 /**
- * Newest first, only those that the person can read. In a channel, looks in its threads, because not every service allows
- * commands in a thread.
+ * Newest first, only those that the person can read. In a channel or a DM of threads, looks in these, because not every
+ * service allows commands in a thread.
  */
 export function createAnsweredTurns({ ledger, mayRead }: AnsweredTurnsOptions): AnsweredTurns {
-  return async ({ platform, conversationId, scope, by }, wanted) => {
-    const here = await ledger.list("turn", { group: conversationId, order: "newest", limit: wanted });
+  return async ({ platform, conversationId, scope, isBesideThreads, by }, wanted) => {
+    const here = isBesideThreads
+      ? []
+      : await ledger.list("turn", { group: conversationId, order: "newest", limit: wanted });
     if (here.length > 0) return here.map(({ body }) => body);
     const all = await ledger.list("turn", { order: "newest", limit: maxSearchedTurns });
     const around = all.map(({ body }) => body).filter((turn) => turn.scope === scope && !isPrivate(turn));

@@ -53,7 +53,8 @@ export function contextCommand(options: ContextCommandOptions): CommandHandler {
     if (newest === undefined) return "You have not asked me anything here yet, so there is nothing to show.";
     const preview = await context.preview(asNextTurn(newest), options.tools(newest.conversationId));
     const snapshot = await options.newestSnapshot(new Set(turns.map(({ id }) => id)));
-    const place = newest.conversationId === command.conversationId ? "here" : "in the newest thread here";
+    const isHere = newest.conversationId === command.conversationId && command.isBesideThreads !== true;
+    const place = isHere ? "here" : "in the newest thread here";
     return [
       `If the last question came again ${place}, ${asCode(preview.model, maxShownModelCharacters)} would see about ${formatNumber(preview.usedTokens)} of at most ${formatNumber(preview.budgetTokens)} tokens:`,
       ...preview.sections.map((section) => sectionText(section, preview)),

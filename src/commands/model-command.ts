@@ -34,13 +34,24 @@ export function createModelChoice({ store, models, isConversation }: ModelChoice
   }
 
   async function preferred(conversationId: string, scope: Scope): Promise<string | undefined> {
-    return (await chosen(conversationKey(conversationId))) ?? (await chosen(scopeKey(scope)));
+    const own = (await chosen(conversationKey(conversationId))) ?? (await chosen(scopeKey(scope)));
+    if (own !== undefined || !scope.startsWith("dm:")) return own;
+    // A choice for a DM from before its threads were conversations.
+    return await chosen(conversationKey(wholeOf(conversationId)));
   }
 
   async function choicePlace({
     conversationId,
     scope,
-  }: InboundCommand): Promise<{ key: string; name: string; uses: string }> {
+    isBesideThreads,
+  }: InboundCommand): Promise<{ key: string; older?: string[]; name: string; uses: string }> {
+    if (isBesideThreads)
+      return {
+        key: scopeKey(scope),
+        older: [conversationId, wholeOf(conversationId)].map(conversationKey),
+        name: "all threads in this DM",
+        uses: "use",
+      };
     const isOwn = scope.startsWith("dm:") || (await isConversation(conversationId));
     return isOwn
       ? { key: conversationKey(conversationId), name: "this conversation", uses: "uses" }
@@ -62,9 +73,9 @@ export function createModelChoice({ store, models, isConversation }: ModelChoice
   async function run(command: InboundCommand): Promise<string> {
     const wanted = command.rest.trim();
     if (wanted === "") return await overview(command);
-    const { key, name, uses } = await choicePlace(command);
+    const { key, older = [], name, uses } = await choicePlace(command);
     if (wanted === "default") {
-      await store.delete(key);
+      for (const each of [key, ...older]) await store.delete(each);
       const now = await preferred(command.conversationId, command.scope);
       return now === undefined
         ? `Back to the default for ${name}: ${shownModel(models[0] ?? "")}.`
@@ -76,11 +87,17 @@ export function createModelChoice({ store, models, isConversation }: ModelChoice
       return `There is no model ${asCode(wanted, maxShownInputCharacters)}. Available: ${known}. Whoever runs Remora can add it to models.choices in config/remora.yaml.`;
     }
     await store.set(key, model);
+    for (const each of older) await store.delete(each);
     return `From the next message on, ${name} ${uses} ${shownModel(model)}. To go back: \`/remora model default\``;
   }
 
   const description = "list the models, or choose one for this conversation";
   return { preferred, command: { usage: "model [PROVIDER/MODEL | default]", description, run } };
+}
+
+/** The DM that a thread is in. */
+function wholeOf(conversationId: string): string {
+  return conversationId.slice(0, conversationId.lastIndexOf(":"));
 }
 
 function shownModel(model: string): string {

@@ -12,7 +12,7 @@ export function statusCommand(
     usage: "status",
     description: "show what is running, waiting or queued, and the connections",
     async run(command) {
-      const { conversationId, scope } = command;
+      const { conversationId, scope, isBesideThreads } = command;
       const [here, around, everywhere] = await Promise.all([
         conversations.status({ conversationId }),
         conversations.status({ scope }),
@@ -23,7 +23,8 @@ export function statusCommand(
       const platforms = health(command).map(({ name, detail }) => `- ${name}: ${detail.replaceAll("\n", "; ")}`);
       // Not every service allows commands in a thread, so a channel's counts include its threads.
       const threads = isDeepStrictEqual(here, around) ? [] : [line("here, with all threads", around)];
-      return [line("here", here), ...threads, line("everywhere", everywhere), ...platforms].join("\n");
+      const own = line(isBesideThreads ? "in the newest thread here" : "here", here);
+      return [own, ...threads, line("everywhere", everywhere), ...platforms].join("\n");
     },
   };
 }

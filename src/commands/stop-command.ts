@@ -5,11 +5,12 @@ export function stopCommand(conversations: Pick<Conversations, "stop" | "stopSco
   return {
     usage: "stop",
     description: "stop the running and waiting requests here",
-    async run({ conversationId, scope, isInThread }) {
-      // In the channel itself, the command applies to all its threads.
+    async run({ conversationId, scope, isInThread, isBesideThreads }) {
+      // In the channel or DM itself, the command applies to all its threads.
       const count = isInThread ? await conversations.stop(conversationId) : await conversations.stopScope(scope);
       if (count === 0) return "Nothing is running here.";
-      return count === 1 ? "Stopped." : `Stopped ${count} requests.`;
+      if (count === 1) return "Stopped.";
+      return `Stopped ${count} requests${isBesideThreads ? ", in all threads here" : ""}.`;
     },
   };
 }

@@ -68,7 +68,7 @@ export function usageCommand({ meter, ledger, limits, isOwner, now = Date.now }:
     ];
   }
 
-  async function run({ platform, conversationId, scope, by }: InboundCommand): Promise<string> {
+  async function run({ platform, conversationId, scope, isBesideThreads, by }: InboundCommand): Promise<string> {
     const isChannel = scope.startsWith("channel:");
     const newest = await ledger.list("turn", { group: conversationId, order: "newest", limit: 1 });
     const budgets = await meter.budgets({ platform, user: by, scope });
@@ -77,7 +77,10 @@ export function usageCommand({ meter, ledger, limits, isOwner, now = Date.now }:
     const ofChannel = { tokens: limits.channelTokensPerDay, budget: budgetOf("channel") };
     const lines = [
       ...(await usageLines("you", usageSubject.user(platform, by.id), ofUser)),
-      ...(await usageLines("this conversation", usageSubject.conversation(conversationId))),
+      ...(await usageLines(
+        isBesideThreads ? "the newest thread here" : "this conversation",
+        usageSubject.conversation(conversationId),
+      )),
       ...newest.map(({ body }) => `  - latest request: ${turnText(body)}`),
       ...(isChannel ? await usageLines("this channel", usageSubject.scope(platform, scope), ofChannel) : []),
       ...(isOwner(platform, by) ? await ownersLines() : []),

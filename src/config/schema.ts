@@ -228,6 +228,7 @@ const slack = z
   .strictObject({
     ackReaction: optionalText,
     streaming: z.enum(["native", "edits"]).default("native"),
+    directMessages: z.enum(["threads", "single"]).default("threads"),
     access: z
       .strictObject({
         ...access,

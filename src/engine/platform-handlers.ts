@@ -46,6 +46,9 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
       // A message that says only `stop` works like the command. If nothing is running, it is an ordinary message.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
       if (isStop && (await conversations.stopFor(message))) return undefined;
+      const besides = isStop ? await conversations.stopBeside(message) : 0;
+      if (besides > 0)
+        return { text: besides === 1 ? "Stopped." : `Stopped ${besides} requests, in all threads here.` };
       const asked = withSkill(message, options.skillNamed);
       if ("notice" in asked) return asked.notice;
       const request = options.requestLimits.admit(message);

@@ -32,6 +32,11 @@ export interface Conversations {
    * nothing to stop, resolves to false without storing the message.
    */
   stopFor(message: InboundMessage): Promise<boolean>;
+  /**
+   * For a message that says `stop` and begins a conversation of its own in a DM: stops what its author has asked before in the
+   * other ones there. Resolves to the number of requests.
+   */
+  stopBeside(message: InboundMessage): Promise<number>;
   stopScope(scope: Scope): Promise<number>;
   /**
    * Changes a queued message. If a turn has taken it, cancels the calls of the turn that wait for an answer: they are for the

@@ -158,6 +158,8 @@ export interface InboundCommand {
   scope: Scope;
   /** The command was given in a thread, and is about that thread. */
   isInThread?: boolean;
+  /** Given in a DM whose conversations are its threads, but in none of them: the service has no commands in threads. */
+  isBesideThreads?: boolean;
   channelId?: string;
   spaceId?: string;
   name: string;

@@ -76,8 +76,8 @@ export interface Reply {
   ask(card: ApprovalCard): Promise<void>;
   /** Updates a posted card. Only open rows keep their buttons. */
   settle(card: ApprovalCard): Promise<void>;
-  /** Posts one line below what is there, once per key. Pings exactly the people and roles that it names. */
-  note(note: CardNote): Promise<void>;
+  /** Posts one line below what is there, once per key. Pings exactly the people and roles that it names. Resolves to its id. */
+  note(note: CardNote): Promise<string>;
   /** Posts a tool's question, or updates the posted one. Opens the next segment, like `ask`. Posts no closed question. */
   question(card: QuestionCard): Promise<void>;
   /**

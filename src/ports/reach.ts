@@ -15,6 +15,8 @@ export interface Reach {
   roleName(roleId: string, conversationId: string): Promise<string | undefined>;
   /** Opens the person's direct conversation with the agent. Rejects if the service refuses it, or with `platform.away`. */
   direct(userId: string): Promise<string>;
+  /** The conversation of what people write below a message of the agent there. Absent where that is the same one. */
+  below?(conversationId: string, messageId: string): string;
   /** Where a message is, for people. The link is absent for places that others can't open. */
   place(conversationId: string, messageId: string): Promise<{ name: string; link?: string }>;
 }

@@ -43,7 +43,7 @@ export interface Delivery {
   progress(progress: Progress): void;
   ask(card: ApprovalCard): Promise<void>;
   settle(card: ApprovalCard): Promise<void>;
-  note(note: CardNote): Promise<void>;
+  note(note: CardNote): Promise<string>;
   question(card: QuestionCard): Promise<void>;
   /** True if a question was posted since the last `takeAsked`. The text then continues below the question. */
   takeAsked(): boolean;

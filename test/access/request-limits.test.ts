@@ -11,9 +11,10 @@ function setUp(user: number | null, channel: number | null) {
   let ids = 0;
   const ask = (who = "ann", changes: Parameters<typeof inboundMessage>[0] = {}) => {
     ids += 1;
+    const place = changes.isDirect ? { scope: `dm:${who}` as const } : { channelId: "C1" };
     const author = { id: who, name: who, isBot: false, roles: [] };
     return limits.admit(
-      inboundMessage({ id: `m${ids}`, platform: "slack", channelId: "C1", author, at: clock.now, ...changes }),
+      inboundMessage({ id: `m${ids}`, platform: "slack", ...place, author, at: clock.now, ...changes }),
     );
   };
   return { clock, rates, ask };
@@ -40,7 +41,7 @@ test("a channel has a limit for everyone together, and direct messages count onl
   const { ask } = setUp(null, 2);
   expect([ask("ann"), ask("ben"), ask("carl")].map(({ type }) => type)).toEqual(["admitted", "admitted", "limited"]);
   expect(ask("carl", { channelId: "C2" }).type).toBe("admitted");
-  const direct = { isDirect: true, channelId: "C1" };
+  const direct = { isDirect: true };
   expect([1, 2, 3].map(() => ask("dora", direct).type)).toEqual(["admitted", "admitted", "admitted"]);
 });
 
@@ -50,13 +51,13 @@ test("each person is told, also if other people have used up the channel's limit
   expect(["ben", "ben", "carl"].map((who) => "notice" in ask(who))).toEqual([true, false, true]);
 });
 
-test("a person who has been told in a channel is told in a direct message, too, and once for all threads of a channel", () => {
+test("a person who has been told in a channel is told in a direct message, too, and once for all threads of each", () => {
   const { ask } = setUp(1, null);
   ask();
   const told = (changes: Parameters<typeof ask>[1]) => "notice" in ask("ann", changes);
   expect([told({ conversationId: "slack:t1" }), told({ conversationId: "slack:t2" })]).toEqual([true, false]);
-  const direct = { isDirect: true, channelId: "D1" };
-  expect([told(direct), told(direct)]).toEqual([true, false]);
+  const direct = (conversationId: string) => told({ isDirect: true, conversationId });
+  expect([direct("slack:D1:t1"), direct("slack:D1:t2")]).toEqual([true, false]);
 });
 
 test("messages that were written over an hour and arrive together are no flood", () => {

@@ -23,7 +23,7 @@ import { noUsage } from "../doubles/scripted-provider.ts";
 import { noLimits } from "../doubles/turn-deps.ts";
 import { ann, bob, createMemoryFixture, episode, type MemoryFixture } from "../memory/fixture.ts";
 
-type Place = Partial<Pick<InboundCommand, "conversationId" | "scope" | "by">>;
+type Place = Partial<Pick<InboundCommand, "conversationId" | "scope" | "by" | "isBesideThreads">>;
 
 function asking(handler: CommandHandler) {
   return (rest = "", place: Place = {}) =>
@@ -153,6 +153,18 @@ describe("model", () => {
     expect(await preferred("test:c1:t1", "channel:general")).toBe("b/three");
     expect(await run("default")).toContain("Back to the default");
     expect(await preferred("test:c1:t1", "channel:general")).toBeUndefined();
+  });
+
+  test("beside the threads of a DM it is for all of them, in place of a choice from before they were conversations", async () => {
+    const { command, preferred } = open();
+    const run = asking(command);
+    await run("b/two", dm);
+    expect(await preferred("test:dm:t1", "dm:U1")).toBe("b/two");
+    const beside: Place = { conversationId: "test:dm:t1", scope: "dm:U1", isBesideThreads: true };
+    expect(await run("b/three", beside)).toContain("all threads in this DM use `b/three`");
+    for (const id of ["test:dm", "test:dm:t1", "test:dm:t2"]) expect(await preferred(id, "dm:U1")).toBe("b/three");
+    expect(await run("default", beside)).toContain("Back to the default for all threads in this DM");
+    for (const id of ["test:dm", "test:dm:t1"]) expect(await preferred(id, "dm:U1")).toBeUndefined();
   });
 
   test("one that is not there changes nothing and is answered with those that are", async () => {

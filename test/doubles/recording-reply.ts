@@ -44,6 +44,7 @@ export function createRecordingReply(): RecordingReply {
     },
     async note(note) {
       reply.notes.set(note.key, note);
+      return note.key;
     },
     async settle(card) {
       cards.set(card.id, card);

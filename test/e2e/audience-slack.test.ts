@@ -36,6 +36,11 @@ async function createDriver(): Promise<AudienceDriver> {
     },
     agentsInOpen: () => agentsIn(general, mallory),
     agentsInDirect: (who) => agentsIn(direct(who), people[who]),
+    besideLine: () =>
+      slack
+        .sessions(ann)
+        .filter(({ isAgents, root }) => isAgents && !root.startsWith("You asked in"))
+        .map(({ root }) => root),
     openCard: () => cardIn()?.readable ?? "",
     async click(button) {
       const on = { channel: direct("ann"), ts: cardIn()?.ts ?? "" };

@@ -22,6 +22,8 @@ export interface AudienceDriver {
   /** All that people in the open channel and its threads see of the agent. */
   agentsInOpen(): string;
   agentsInDirect(who: "ann" | "mallory"): string;
+  /** What the agent has written to Ann beside the conversation that its line began. Absent where a DM is one conversation. */
+  besideLine?(): string[];
   /** The text of the card in Ann's direct messages that waits for her; otherwise empty. */
   openCard(): string;
   click(button: string): Promise<void>;
@@ -97,6 +99,7 @@ export function tellAudience(service: string, createDriver: () => Promise<Audien
         /You asked in #?\w+: “.*what do you think\?” Not everybody there can read #hidden, so I answer here\./,
       );
       await seen(annsDirect, "launch code is banana");
+      expect(driver.besideLine?.() ?? []).toEqual([]);
       await seen(openly, "asked it again in a direct message with");
       expect(openly()).not.toContain("banana");
       expect(openly()).not.toContain("hidden");

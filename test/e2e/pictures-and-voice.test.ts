@@ -177,7 +177,7 @@ describe("a voice note is heard as the author's own words", () => {
     const said = slack.people.say({ as: slack.ann, in: dm, text: "", files: [{ ...clip, clipMs: 61_500 }] });
     await slackAnswer(said);
     expect(model.requests.at(-1)).toContain("[voice note, 1:02, transcribed]\\nthe code word is heron");
-    const next = slack.people.say({ as: slack.ann, in: dm, text: "what did I say?" });
+    const next = slack.people.say({ as: slack.ann, in: dm, thread: said, text: "what did I say?" });
     await slackAnswer(next);
     expect(model.requests.at(-1)).toContain("the code word is heron");
   });

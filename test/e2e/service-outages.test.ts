@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+import type { Said } from "../doubles/slack/people.ts";
 
 const patienceMs = 60_000;
 
@@ -66,7 +67,11 @@ async function turns(search: Record<string, string>) {
 
 test("Slack refuses the token, the process is killed, and Slack takes the token again", async () => {
   const dm = slack.workspace.direct(slack.ann);
-  const say = (text: string) => slack.people.say({ as: slack.ann, in: dm, text }).acknowledged();
+  const say = async (text: string, thread?: Said) => {
+    const said = slack.people.say({ as: slack.ann, in: dm, text, ...(thread === undefined ? {} : { thread }) });
+    await said.acknowledged();
+    return said;
+  };
   const answers = () => slack.see({ in: dm }).filter(({ isAgents }) => isAgents);
   const token = slack.tokens.get(slack.botToken);
   if (token === undefined) throw new Error("the double has no bot token");
@@ -75,10 +80,10 @@ test("Slack refuses the token, the process is killed, and Slack takes the token 
   await expect.poll(metrics, { timeout: patienceMs }).toMatch(/turns_total\{outcome="done"\} 1/);
 
   token.state = "revoked";
-  await say("run echo one");
+  const first = await say("run echo one");
   await untilFailures(2);
   // This waits for the first one.
-  await say("run echo two with network example.com");
+  await say("run echo two with network example.com", first);
   await remora.kill();
   expect(answers()).toHaveLength(1);
 

@@ -116,17 +116,88 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   const onlyOnce = test.runIf(transport === "socket");
   const wholeOnly = test.runIf(transport === "socket" && isWhole);
 
-  test("a mention is answered in its thread, and a DM in place", async () => {
+  test("a mention and a DM are answered in their threads", async () => {
     const said = mention("help");
     const answer = await answerIn(said, "demo model, no AI");
     expect(answer).toMatchObject({ threadTs: said.ts, metadata: { event_type: "remora_post" } });
     expect(agentsIn(said)).toHaveLength(1);
-    const dm = slack.workspace.direct(slack.ben);
-    slack.people.say({ as: slack.ben, in: dm, text: "help" });
-    const direct = await slack.until(() => slack.see({ in: dm }).find((message) => message.isAgents));
-    expect(direct?.threadTs).toBeUndefined();
+    const direct = slack.people.say({ as: slack.ben, in: slack.workspace.direct(slack.ben), text: "help" });
+    await answerIn(direct, "demo model, no AI");
+    expect(slack.sessions(slack.ben)).toMatchObject([{ ts: direct.ts, root: "help", answers: [expect.any(String)] }]);
     await said.acknowledged();
   });
+
+  onlyOnce(
+    "a DM goes on in its thread: cards, what is said while nothing runs, and commands beside it; two messages at once are two",
+    async () => {
+      const dm = slack.workspace.direct(slack.ben);
+      const write = (text: string, thread?: Said) =>
+        slack.people.say({ as: slack.ben, in: dm, text, ...(thread === undefined ? {} : { thread }) });
+      const rowOf = ({ ts }: Said) => slack.sessions(slack.ben).find((row) => row.ts === ts);
+      const answered = (said: Said, words: string, count: number) =>
+        slack.until(() => rowOf(said)?.answers.filter((text) => text.includes(words)).length === count, 60_000);
+      const command = async (text: string, words: string) => {
+        await slack.interactions.command({ as: slack.ben, in: dm, command: "/remora", text }).acknowledged();
+        const told = () => slack.see({ in: dm, as: slack.ben }).filter(({ isEphemeral }) => isEphemeral);
+        await expect.poll(() => told().at(-1)?.readable, { timeout: 20_000 }).toContain(words);
+      };
+      const first = write("run echo in-the-first && touch first.txt with network example.com");
+      const second = write("run echo in-the-second");
+      await answered(second, "in-the-second", 1);
+      await press(await cardIn(first), "Approve", slack.ben, dm);
+      await answered(first, "in-the-first", 1);
+      const reply = write("run echo and-again", first);
+      await answered(first, "and-again", 1);
+      await stop();
+      write("run echo while-away", second);
+      const third = write("run echo new-while-away");
+      await start();
+      await answered(second, "while-away", 1);
+      await answered(third, "new-while-away", 1);
+      expect(rowOf(first)?.replies).toEqual([reply.message.text]);
+      expect(slack.see({ in: dm }).filter((each) => each.isAgents && each.threadTs === undefined)).toEqual([]);
+      expect(slack.see({ in: dm }).flatMap(({ reactions }) => reactions)).toEqual([]);
+
+      write("run echo once-more", second);
+      await answered(second, "once-more", 1);
+      await command("status", "in the newest thread here: ");
+      await command("context", "earlier requests with their answers");
+      await command("new", "a reply in the newest thread does, too");
+      await command("context", "this conversation: 0");
+      write("run echo after-new", second);
+      await answered(second, "after-new", 1);
+
+      const waiting = write("run echo never with network example.com");
+      const asked = await cardIn(waiting);
+      const word = write("stop");
+      await answered(word, "Stopped.", 1);
+      await slack.until(() => agentsIn(waiting).find(({ ts }) => ts === asked.ts)?.buttons.length === 0);
+    },
+  );
+
+  onlyOnce(
+    "a card in a DM from before its threads were conversations is answered there, and a reply below it knows what it is about",
+    async () => {
+      const before = join(home.data, "../single.yaml");
+      await writeFile(before, JSON.stringify({ slack: { directMessages: "single" } }));
+      await start({ REMORA_CONFIG: before });
+      const dm = slack.workspace.direct(slack.ben);
+      slack.people.say({ as: slack.ben, in: dm, text: "run echo in-the-long-dm with network example.com" });
+      const topLevel = (words: string) => (each: SeenMessage) =>
+        each.isAgents && each.threadTs === undefined && each.readable.includes(words);
+      const card = await slack.until(() =>
+        slack.see({ in: dm }).find((each) => topLevel("in-the-long-dm")(each) && each.buttons.length > 0),
+      );
+      await start();
+      await press(card, "Approve", slack.ben, dm);
+      const answer = await slack.until(() =>
+        slack.see({ in: dm }).find((each) => topLevel("in-the-long-dm")(each) && isAnswer(each) && each.ts > card.ts),
+      );
+      const reply = slack.people.say({ as: slack.ben, in: dm, thread: answer.ts, text: "run echo below-it" });
+      await slack.until(() => slack.sessions(slack.ben).find(({ ts }) => ts === answer.ts)?.answers.length === 1);
+      await reply.acknowledged();
+    },
+  );
 
   test("a command runs after Approve, the card shows the outcome, and the result appears below it", async () => {
     const said = mention("run touch made.txt && echo finished with network example.com");

@@ -48,6 +48,31 @@ describe("stopping", () => {
     expect(await ledger.list("turn", { states: ["done"] })).toHaveLength(1);
   });
 
+  test("in a DM of threads, `stop` outside them ends what its author has asked before in all of them, and nothing later", async () => {
+    const conversations = create({
+      async run(turn, signal) {
+        await untilAborted(signal);
+        return endTurn(turn, "stopped");
+      },
+    });
+    const inDm = (id: string, at: number, more: Partial<InboundMessage> = {}) =>
+      inboundMessage({ id, conversationId: `test:dm:${id}`, scope: "dm:u1", isDirect: true, at, ...more });
+    await conversations.accept(inDm("1", 1));
+    await conversations.accept(inDm("2", 2));
+    await conversations.accept(inDm("4", 4));
+    await expect.poll(async () => (await conversations.status()).running).toBe(3);
+    const stop = inDm("3", 3);
+    expect(await conversations.stopFor(stop)).toBe(false);
+    expect(await conversations.stopBeside(inDm("5", 5, { scope: "channel:c1", isDirect: false }))).toBe(0);
+    expect(await conversations.stopBeside(inDm("6", 6, { conversationId: "test:dm:4" }))).toBe(0);
+    expect(await conversations.stopBeside(stop)).toBe(2);
+    expect(await conversations.stopBeside(stop)).toBe(0);
+    expect(await conversations.accept(stop)).toBe(false);
+    await expect.poll(async () => (await conversations.status()).running).toBe(1);
+    await conversations.stop("test:dm:4");
+    await conversations.whenIdle();
+  });
+
   test("the command in a thread where nothing runs does not stop the channel's other threads", async () => {
     const conversations = create({
       async run(turn, signal) {

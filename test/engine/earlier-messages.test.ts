@@ -92,6 +92,24 @@ describe("what a turn hears", () => {
     expect((await heardBy(turnOf({ id: "m2" }))).toSorted()).toEqual(["link", "old answer"]);
   });
 
+  test("in a DM, what its thread began with, if that belongs to another conversation", async () => {
+    const inbox = createInbox(ledger);
+    await inbox.keep(inboundMessage({ id: "long ago", conversationId: "test:dm" }));
+    await inbox.keep(inboundMessage({ id: "begins here", conversationId: "test:dm:t2" }));
+    const inThread = (id: string, thread: string): TurnRecord => {
+      const message = inboundMessage({ id, conversationId: thread, isDirect: true });
+      return turnRecord({ conversationId: thread, messages: [message] });
+    };
+    lines = [line("long ago", { kind: "root" })];
+    const first = inThread("m1", "test:dm:t1");
+    expect(await heardBy(first)).toEqual(["long ago"]);
+    await reader().markKnown(first);
+    await reader().read(inThread("m2", "test:dm:t1"), never);
+    expect(asked.at(-1)?.since).toBe("m1");
+    lines = [line("begins here", { kind: "root" })];
+    expect(await heardBy(inThread("m3", "test:dm:t2"))).toEqual([]);
+  });
+
   test("what was said between two messages of one turn, the next time", async () => {
     lines = [line("m1"), line("between"), line("m2")];
     const turn = turnOf({ id: "m1" }, { id: "m2", text: "see https://example.com" });

@@ -16,5 +16,5 @@ export interface NotifyOptions {
   /** Posts the card, or updates it if it is posted already. */
   post(card: ApprovalCard): Promise<void>;
   /** Posts one line, once per key. */
-  say(target: ReplyTarget, note: CardNote): Promise<void>;
+  say(target: ReplyTarget, note: CardNote): Promise<unknown>;
 }

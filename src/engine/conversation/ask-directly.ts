@@ -51,13 +51,13 @@ export function createAskDirectly({ ledger, access, log, ...options }: AskDirect
     };
   }
 
-  async function tell(turn: TurnRecord, message: InboundMessage, place: string, source: string): Promise<void> {
+  async function tell(turn: TurnRecord, message: InboundMessage, place: string, source: string): Promise<string> {
     const { platform, conversationId, id: messageId } = message;
     const turnId = copyTurnId(turn.id, message.author.id);
     const reply = await options.openReply({ platform, conversationId, turnId, messageId });
     const words = shortened(turn.messages.map(({ text }) => text.replace(scheduleHead, "")).join(" "));
     const line = `You asked in ${place}: “${words}” Not everybody there can read ${source}, so I answer here.`;
-    await reply.note({ key: "direct", line: [line] });
+    return await reply.note({ key: "direct", line: [line] });
   }
 
   return async (turn, source) => {
@@ -70,8 +70,8 @@ export function createAskDirectly({ ledger, access, log, ...options }: AskDirect
       const message = await messageFor(turn, direct, place.name);
       if ((await access.check(message)).type === "refused")
         return `${closed} ${name} may not ask me in direct messages, so say only that you can't show it here.`;
-      await tell(turn, message, place.name, source);
-      await options.accept(message);
+      const said = await tell(turn, message, place.name, source);
+      await options.accept({ ...message, conversationId: reach.below?.(direct, said) ?? direct });
       return `${closed} I have asked it again in a direct message with ${name}, and answer there. Say that in one sentence; do not try it again here.`;
     } catch (thrown) {
       if (isPlatformAway(thrown)) throw thrown;

@@ -257,6 +257,23 @@ export function createConversations(options: ConversationsOptions): Conversation
       await endTurns(turns.filter(isMeant), "stopped");
       return true;
     },
+    async stopBeside(message) {
+      const { conversationId, isDirect, scope, author, at } = message;
+      const begun = await ledger.list("turn", { group: conversationId, limit: 1 });
+      if (!isDirect || begun.length > 0) return 0;
+      const isEarlier = (other: InboundMessage) =>
+        other.scope === scope &&
+        other.author.id === author.id &&
+        other.at < at &&
+        other.conversationId !== conversationId;
+      const queued = await stopQueued(isEarlier);
+      const entries = await ledger.list("turn", { states: ["running", "parked"] });
+      // All of its messages: a repeated delivery of an old `stop` must not end newer turns.
+      const isMeant = ({ messages: asked }: TurnRecord) => asked.length > 0 && asked.every(isEarlier);
+      const turns = entries.map(({ body }) => body).filter(isMeant);
+      if (turns.length + queued > 0) await messages.keepAnswered(message);
+      return queued + (await endTurns(turns, "stopped"));
+    },
     async stopScope(scope) {
       const queued = await stopQueued((message) => message.scope === scope);
       const entries = await ledger.list("turn", { states: ["running", "parked"] });

@@ -104,13 +104,25 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
     // What belongs to turns of the other conversation is not in the history of this one.
     if (turn.messages.some(({ askedAt }) => askedAt !== undefined))
       return await Promise.all(lines.filter(({ id }) => !own.has(id)).map((line) => withoutRefused(line, platform)));
-    const wereTurns = await Promise.all(lines.map(({ id }) => own.has(id) || isTurnMessage(messageKey(platform, id))));
+    // In a DM, a thread can begin below what belongs to another conversation.
+    const isBegunElsewhere = async ({ kind, id }: EarlierLine) =>
+      kind === "root" &&
+      turn.messages[0]?.isDirect === true &&
+      (await ledger.get("message", messageKey(platform, id)))?.group !== turn.conversationId;
+    const wereTurns = await Promise.all(
+      lines.map(
+        async (line) =>
+          own.has(line.id) || (!(await isBegunElsewhere(line)) && (await isTurnMessage(messageKey(platform, line.id)))),
+      ),
+    );
     const firstTurnAt = Math.min(...lines.filter((_, index) => wereTurns[index]).map(({ at }) => at));
     const heard = lines.filter((line, index) => {
       if (line.kind === "linked") return !own.has(line.id);
       return !wereTurns[index] && !(line.isOwn && (isKnown || line.at > firstTurnAt));
     });
-    return await Promise.all(heard.map((line) => (line.kind === "linked" ? withoutRefused(line, platform) : line)));
+    return await Promise.all(
+      heard.map((line) => (line.kind === "channel" || line.kind === "thread" ? line : withoutRefused(line, platform))),
+    );
   }
 
   async function withoutRefused(line: EarlierLine, platform: string): Promise<EarlierLine> {
@@ -132,7 +144,7 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
       return isEmpty ? undefined : heard;
     },
     async markKnown({ id: turnId, conversationId, messages: [first] }) {
-      if (first === undefined || first.isDirect || isScheduled(first)) return;
+      if (first === undefined || isScheduled(first)) return;
       // A failure is harmless: without the mark, the next turn only reads some messages again.
       await store.set(markKey(conversationId), { id: atPlatform(first).id }, keptMs).catch((thrown: unknown) => {
         log.warn({ turnId, error: messageOf(thrown) }, "could not save which messages a conversation knows");

@@ -188,11 +188,12 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     return chatMessage({ id, ...spot(), at, state, type: "card", card });
   }
 
-  async function note({ key: name, line }: CardNote): Promise<void> {
+  async function note({ key: name, line }: CardNote): Promise<string> {
     const key = `note:${name}`;
-    if ((await posts.all()).some((post) => post.key === key)) return;
     const id = `r.${target.turnId}.note.${name}`;
+    if ((await posts.all()).some((post) => post.key === key)) return id;
     await post(key, chatMessage({ id, ...spot(), text: escapeMarkdown(noteText(line)) }), false);
+    return id;
   }
 
   return {

@@ -1,8 +1,8 @@
 /**
  * The only code that formats and parses the ids of Slack's conversations and messages:
  *
- *   slack:<team>:<channel>                a DM, or a channel itself (for commands and unprompted posts)
- *   slack:<team>:<channel>:<thread_ts>    a thread, including one of the assistant pane in a DM
+ *   slack:<team>:<channel>                a DM that is one conversation, or a channel or DM itself (for commands and unprompted posts)
+ *   slack:<team>:<channel>:<thread_ts>    a thread, also of a DM
  *   <channel>:<ts>                        a message
  *
  * Slack's ids contain no colon. A DM's id starts with D. Group DMs count as channels, because several people see them.
@@ -53,6 +53,14 @@ export function messageLink(url: string, { channel, ts }: SlackMessageId, thread
 
 export function isDirect(channel: string): boolean {
   return channel.startsWith("D");
+}
+
+/** `threads`: each message of a DM begins a thread, as it does in a channel. `single`: the DM is one conversation. */
+export type DirectMessages = "threads" | "single";
+
+/** The thread that a message outside threads begins; null if it belongs to a DM that is one conversation. */
+export function threadBegunBy({ channel, ts }: SlackMessageId, directMessages: DirectMessages): string | null {
+  return isDirect(channel) && directMessages === "single" ? null : ts;
 }
 
 /** Where a message or command of a person belongs. */

@@ -32,7 +32,7 @@ import { createRateLimiter } from "./api/rate-limiter.ts";
 import { createSdkLogger } from "./api/sdk-logger.ts";
 import { createSignedRequests, type SignedRequestsOptions } from "./api/signed-requests.ts";
 import { createSocketReceiver } from "./api/socket-receiver.ts";
-import { parseConversationId, parseMessageId } from "./conversation-id.ts";
+import { type DirectMessages, isDirect, parseConversationId, parseMessageId } from "./conversation-id.ts";
 import { createSlackFiles } from "./inbound/attachments.ts";
 import { type Absence, createCatchUp } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
@@ -71,6 +71,7 @@ export interface SlackPlatformOptions {
   refusedTokenRetryMs?: number | undefined;
   streaming: "native" | "edits";
   ackReaction: string | null;
+  directMessages: DirectMessages;
   store: Store;
   ledger: SignedRequestsOptions["ledger"];
   ephemeral: Pick<EphemeralTexts, "put" | "get">;
@@ -124,7 +125,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const chatAccess = createChatAccess(api, people);
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log });
   const statuses = createThreadStatuses({ api, rateLimiter, log });
-  const { ackReaction, withLock } = options;
+  const { ackReaction, directMessages, withLock } = options;
   const receipts = createReceipts({ api, statuses, store, ackReaction, withLock, log, signal: ended.signal });
   const requests = createSignedRequests({ ledger: options.ledger, isShared: withLock !== undefined });
   const http: HttpReceiver | undefined =
@@ -150,7 +151,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       receipts.give(message);
     };
     const inbound = createInbound({
-      ...{ ...shared, threads, recent, cursors, authors, onTaken },
+      ...{ ...shared, threads, recent, cursors, authors, directMessages, onTaken },
       ephemeral: options.ephemeral,
       ...{ describeFiles: files.describe, isGroupDm: createGroupDms(api), isAllowedBot: options.isAllowedBot },
       onRefused: (channel) => catchUp.fetchSoon(channel),
@@ -175,7 +176,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       },
     };
     const interactions = createInteractions({ ...shared, formContents, describeFiles: files.describe });
-    const commands = createCommands({ ...shared, threads, authors, onTaken });
+    const commands = createCommands({ ...shared, threads, authors, directMessages, onTaken });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {
       readMissedChanges,
@@ -297,7 +298,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       const place = parseConversationId(conversationId);
       return place !== undefined && (await chatAccess.mayRead(place.channel, person));
     },
-    reach: createReach({ api, identity, people }),
+    reach: createReach({ api, identity, people, directMessages }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent, lookedAt: chatAccess.lookedAt }),
     lookAgain: async (message) => await (await listening)?.(Promise.resolve([message])),
@@ -322,7 +323,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   };
 }
 
-/** In a channel, only the author sees the notice. A thread without replies would hide it, so the channel gets it. */
+/** In a channel, only the author sees the notice. A thread without replies would hide it, so the channel gets it; a DM's threads are listed. */
 async function sendNotice(
   ephemeral: ReturnType<typeof createEphemeralReplies>,
   message: InboundMessage,
@@ -331,7 +332,8 @@ async function sendNotice(
   const place = parseConversationId(message.conversationId);
   const said = parseMessageId(message.id);
   if (place === undefined) return;
-  const thread = place.thread === said?.ts ? null : place.thread;
+  const isHidden = place.thread === said?.ts && !isDirect(place.channel);
+  const thread = isHidden ? null : place.thread;
   await ephemeral.markdown({ userId: message.author.id, channel: place.channel, thread }, notice.text);
 }
 

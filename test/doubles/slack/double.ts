@@ -19,10 +19,12 @@
  *   await slack.stop();
  *
  * Ann and Ben are members of `#general`, and so is the app; `slack.workspace` adds people, bots, channels and groups.
+ * The app is an agent (`agent_view`), so its DM is a list of threads: `slack.sessions(slack.ann)`. With `isAgent: false` it is an older app.
  * Limits, scopes, rates and error names are Slack's; `slack.limits.isEnforced = false` lifts the rates, and `isDistributed = true`
  * sets those of apps that are distributed outside the Marketplace.
  */
 import { randomBytes } from "node:crypto";
+import { type Session, sessionsOf } from "./agent-dm.ts";
 import {
   type Caller,
   createCaller,
@@ -60,6 +62,8 @@ import { createWorkspace, type Workspace } from "./workspace.ts";
 export interface SlackDoubleOptions {
   clock?: SlackClock;
   appName?: string;
+  /** False for an older app, without `agent_view` in its manifest. Default true. */
+  isAgent?: boolean;
   /** Scopes of the bot token; default all that the double knows. */
   scopes?: string[];
   /** Slack pings sockets this often; 0 never. Default 10 s. */
@@ -104,6 +108,8 @@ export interface SlackDouble {
   /** Fails every call of the method (or `*`) until the returned function is called. */
   fail(method: string, failure: Failure): () => void;
   see(looking: Looking): SeenMessage[];
+  /** The threads of the person's DM with the app, as they are listed there. */
+  sessions(person: Person): Session[];
   views: Pick<Views, "stack" | "home">;
   assistant: Omit<Assistant, "methods">;
   /** Posts to response URLs. */
@@ -116,6 +122,7 @@ export interface SlackDouble {
 export async function createSlackDouble(options: SlackDoubleOptions = {}): Promise<SlackDouble> {
   const clock = options.clock ?? createRunningClock();
   const state = createState(clock);
+  state.app.isAgent = options.isAgent ?? true;
   const workspace = createWorkspace(state, options.appName ?? "Remora");
   const bot = createToken("bot", options.scopes ?? [...allBotScopes]);
   const app = createToken("app", ["connections:write"]);
@@ -212,6 +219,7 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
     failNext: failures.add,
     fail: failures.stand,
     see: (looking) => seenMessages(state, looking),
+    sessions: (person) => sessionsOf(state, person),
     views,
     assistant,
     responses: responseUrls.log,

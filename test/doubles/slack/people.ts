@@ -1,4 +1,5 @@
 /** People's actions in conversations: write, edit, delete, share files, react, join; and other bots' messages. */
+import { checkMayOpen } from "./agent-dm.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Events } from "./events.ts";
 import type { Posting } from "./posting.ts";
@@ -92,6 +93,7 @@ export function createPeopleActions(tools: PeopleTools): PeopleActions {
 
   return {
     say(saying) {
+      checkMayOpen(state, saying.as, saying.in);
       const message = messageOf(state, saying);
       return said(message, posting.post(message, saying.mentionFirst));
     },
@@ -146,6 +148,7 @@ export function createPeopleActions(tools: PeopleTools): PeopleActions {
       return said(message, posting.post(message));
     },
     openHome(person, tab = "home") {
+      checkMayOpen(state, person, tools.direct(person));
       const view = tools.homeView(person);
       return events.send({
         type: "app_home_opened",

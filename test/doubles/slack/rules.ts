@@ -102,6 +102,11 @@ export const slackRules = {
     "https://docs.slack.dev/reference/methods/assistant.search.context#rate-limiting",
     "Besides the workspace's limit, a person can search by `assistant.search.context` 10 times a minute, with 20 results each.",
   ),
+  "guests-open-no-agent": {
+    says: "Workspace guests are not permitted to access apps with the Agents feature enabled.",
+    page: "https://docs.slack.dev/ai/developing-agents#members-only",
+    read: "2026-11-27",
+  },
   restricted_action_non_threadable_channel: {
     says: "A channel whose policy forbids threads refuses a post with `thread_ts`.",
     page: "https://docs.slack.dev/reference/methods/chat.postMessage",

@@ -143,7 +143,8 @@ export interface AssistantThread {
 export interface SlackState {
   clock: SlackClock;
   team: { id: string; name: string; domain: string };
-  app: { id: string; botId: string; botUserId: string; verificationToken: string };
+  /** `isAgent`: its manifest has `agent_view`. */
+  app: { id: string; botId: string; botUserId: string; verificationToken: string; isAgent: boolean };
   people: Map<string, Person>;
   channels: Map<string, Channel>;
   groups: Map<string, UserGroup>;
@@ -184,7 +185,13 @@ export function createState(clock: SlackClock): SlackState {
   const state: SlackState = {
     clock,
     team: { id: id("T"), name: "Remora testers", domain: "remora-testers" },
-    app: { id: id("A"), botId: id("B"), botUserId: id("U"), verificationToken: randomBytes(12).toString("hex") },
+    app: {
+      id: id("A"),
+      botId: id("B"),
+      botUserId: id("U"),
+      verificationToken: randomBytes(12).toString("hex"),
+      isAgent: true,
+    },
     people: new Map(),
     channels: new Map(),
     groups: new Map(),

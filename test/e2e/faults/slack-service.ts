@@ -1,4 +1,6 @@
 import { createSlackDouble } from "../../doubles/slack/double.ts";
+import type { Said } from "../../doubles/slack/people.ts";
+import type { Channel, Person } from "../../doubles/slack/state.ts";
 import type { ChatService, Place } from "./chat-service.ts";
 
 export async function createSlackService(pingIntervalMs: number): Promise<ChatService> {
@@ -9,10 +11,18 @@ export async function createSlackService(pingIntervalMs: number): Promise<ChatSe
   const cleo = slack.workspace.addPerson({ name: "Cleo" });
   const team = slack.workspace.addChannel({ name: "team", members: [ann, ben, cleo] });
   const [withAnn, withBen] = [slack.workspace.direct(ann), slack.workspace.direct(ben)];
+  /** The first message begins it. */
+  function inOneThread(as: Person, dm: Channel): (text: string) => void {
+    let root: Said | undefined;
+    return (text) => {
+      const said = slack.people.say({ as, in: dm, text, ...(root === undefined ? {} : { thread: root }) });
+      root ??= said;
+    };
+  }
   const thread = slack.people.say({ as: cleo, in: team, text: "Let us talk here." });
   const places: Place[] = [
-    { name: "Ann's DM", isOrdered: true, say: (text) => void slack.people.say({ as: ann, in: withAnn, text }) },
-    { name: "Ben's DM", isOrdered: true, say: (text) => void slack.people.say({ as: ben, in: withBen, text }) },
+    { name: "a thread of Ann's DM", isOrdered: true, say: inOneThread(ann, withAnn) },
+    { name: "Ben's DM", isOrdered: false, say: (text) => void slack.people.say({ as: ben, in: withBen, text }) },
     {
       ...{ name: "a thread", isOrdered: true },
       say: (text) => void slack.people.say({ as: cleo, in: team, thread, text: `@Remora ${text}` }),
@@ -40,7 +50,7 @@ export async function createSlackService(pingIntervalMs: number): Promise<ChatSe
       const as = slack.workspace.addPerson({ name: `Newcomer ${people.size}` });
       const dm = slack.workspace.direct(as);
       people.set(dm, as);
-      return { name: as.name, isOrdered: true, say: (text) => void slack.people.say({ as, in: dm, text }) };
+      return { name: as.name, isOrdered: true, say: inOneThread(as, dm) };
     },
     shown: () =>
       shownIn()

@@ -89,7 +89,9 @@ test("a line that says something else by now is found by what it said", async ()
     key: "remind-1",
     line: [{ userId: discord.ben.id, name: "Ben" }, `: still waiting for your answer. ${rest}`],
   });
-  const posts = await postAndDie(message, (reply) => reply.note(noteSaying("It expires in 30 minutes.")));
+  const posts = await postAndDie(message, async (reply) => {
+    await reply.note(noteSaying("It expires in 30 minutes."));
+  });
   await bot.platform.reply(targetOf(message), posts).note(noteSaying("It expires in 10 minutes."));
   expect(ownIn(message).map(({ content }) => content)).toEqual([expect.stringContaining("It expires in 10 minutes")]);
   expect(pingsIn(message)).toEqual([discord.ben.id]);

@@ -404,7 +404,7 @@ describe("clicks", () => {
     await slack.interactions
       .click({ as: slack.ann, on: { channel: dm, ts: card?.ts ?? "" }, button: "Approve" })
       .acknowledged();
-    await expect.poll(() => agent.answers).toMatchObject([{ conversationId: `slack:${slack.state.team.id}:${dm.id}` }]);
+    await expect.poll(() => agent.answers).toMatchObject([{ conversationId: direct.conversationId }]);
   });
 
   test("a person of another workspace and a guest are who they are", async () => {

@@ -7,6 +7,7 @@ import { createRateLimiter } from "../../../src/platforms/slack/api/rate-limiter
 import { createCatchUp } from "../../../src/platforms/slack/inbound/catch-up.ts";
 import { createCursors } from "../../../src/platforms/slack/inbound/cursors.ts";
 import type { MessageEvent } from "../../../src/platforms/slack/inbound/events.ts";
+import { createPosts } from "../../conformance/platform-world.ts";
 import type { Channel, StoredMessage } from "../../doubles/slack/state.ts";
 import { isWhole } from "../../faults/share.ts";
 import { createTestAgent, type TestAgent } from "./agent.ts";
@@ -75,6 +76,38 @@ test("a message that the first process did not live to keep is fetched by the ne
   await connect();
   await world.slack.until(() => agent.texts().length > 0);
   expect(agent.texts()).toEqual(["missed"]);
+});
+
+test("what was written in a DM's threads meanwhile is fetched: below the person's messages and the agent's, however old", async () => {
+  const { slack } = world;
+  const dm = slack.workspace.direct(slack.ann);
+  const say = (text: string, thread?: string) =>
+    slack.people.say({ as: slack.ann, in: dm, text, ...(thread === undefined ? {} : { thread }) });
+  await connect();
+  const first = say("long ago");
+  await first.acknowledged();
+  const target = { platform: "slack", conversationId: `slack:${slack.state.team.id}:${dm.id}`, turnId: "t0" };
+  const report = world.platform.reply({ ...target, messageId: "schedule:s1:1" }, createPosts());
+  await report.finish("A report.", []);
+  const posted = slack.sessions(slack.ann).find(({ isAgents }) => isAgents);
+  // Since then, the DM was used a lot.
+  const { messages } = slack.state;
+  const rows = Array.from({ length: 450 }, () => ({ ...first.message, ts: slack.state.ts(), text: "done" }));
+  messages.push(...rows);
+  const last = say("yesterday");
+  await last.acknowledged();
+  await leave();
+  say("in the oldest", first.ts);
+  say("about the report", posted?.ts);
+  const broadcast = { as: slack.ann, in: dm, thread: last, text: "broadcast", isBroadcast: true };
+  slack.people.say(broadcast);
+  say("a new one");
+  await world.restart();
+  await connect();
+  const missed = ["in the oldest", "about the report", "broadcast", "a new one"];
+  await expect.poll(() => agent.texts()).toEqual(["long ago", "yesterday", ...missed]);
+  const threads = agent.kept.slice(2).map(({ conversationId }) => conversationId.split(":")[3]);
+  expect(threads.slice(0, 3)).toEqual([first.ts, posted?.ts, last.ts]);
 });
 
 test("what was written before the first start is not fetched", async () => {

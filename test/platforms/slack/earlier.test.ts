@@ -5,6 +5,7 @@ import { createLineReader } from "../../../src/platforms/slack/inbound/lines.ts"
 import { newestReplies } from "../../../src/platforms/slack/inbound/newest-replies.ts";
 import type { Earlier, EarlierWanted } from "../../../src/ports/earlier.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
+import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { Said, Saying } from "../../doubles/slack/people.ts";
 import { runs } from "../../faults/share.ts";
 import { createTestAgent, type TestAgent } from "./agent.ts";
@@ -196,6 +197,27 @@ describe("outside threads", () => {
     await say("one", { as: slack.ann, in: dm });
     const message = await mention({ in: dm }, "two");
     expect(await earlier(message)).toEqual({ lines: [], leftOut: 0, notes: [] });
+  });
+
+  test("a thread in a DM brings what it began with, once; if that was deleted, the answer is still there", async () => {
+    const { slack, platform } = world;
+    const dm = slack.workspace.direct(slack.ann);
+    const conversationId = `slack:${slack.state.team.id}:${dm.id}`;
+    const target = { platform: "slack", conversationId, turnId: "t0", messageId: "schedule:s1:1" };
+    await platform.reply(target, createPosts()).finish("The report of today.", []);
+    const [report] = slack.sessions(slack.ann);
+    const message = await mention({ in: dm, thread: report?.ts ?? "" }, "what is new in it?");
+    expect(message.conversationId).toBe(`${conversationId}:${report?.ts}`);
+    const { lines } = await earlier(message);
+    expect(lines).toMatchObject([{ kind: "root", isOwn: true, text: "The report of today." }]);
+    expect(textsOf(await earlier(message, { since: message.id }))).toEqual([]);
+
+    const root = await say("first", { as: slack.ann, in: dm });
+    const reply = await mention({ in: dm, thread: root }, "and this?");
+    for (const delivery of slack.people.remove(root)) await delivery.acknowledged();
+    expect(textsOf(await earlier(reply))).toEqual([]);
+    await platform.reply(targetOf(reply), createPosts()).finish("Still here.", []);
+    expect(slack.sessions(slack.ann)[0]).toMatchObject({ ts: root.ts, answers: ["Still here."] });
   });
 });
 

@@ -54,21 +54,65 @@ describe("where it is said", () => {
     expect(message.author.kind).toBeUndefined();
   });
 
-  test("a DM is one conversation; a thread in it is one of its own", async () => {
+  test("each message in a DM begins a conversation, which goes on in its thread, broadcast or not, also without words", async () => {
     const { slack } = world;
     const dm = slack.workspace.direct(slack.ann);
-    const first = await say({ in: dm, text: "hello" });
-    expect(first).toMatchObject({
-      conversationId: `slack:${slack.state.team.id}:${dm.id}`,
-      scope: `dm:${slack.ann.id}`,
-      isDirect: true,
-    });
+    const [first, second] = [await say({ in: dm, text: "hello" }), await say({ in: dm, text: "something else" })];
+    const conversationOf = ({ id }: InboundMessage) => `slack:${slack.state.team.id}:${id}`;
+    for (const message of [first, second])
+      expect(message).toMatchObject({
+        conversationId: conversationOf(message),
+        scope: `dm:${slack.ann.id}`,
+        isDirect: true,
+        isAddressed: true,
+      });
     expect(first.channelId).toBeUndefined();
-    const thread = await say({ in: dm, thread: first.id.split(":")[1] ?? "", text: "in a thread" });
-    expect(thread).toMatchObject({
-      conversationId: `${first.conversationId}:${first.id.split(":")[1]}`,
-      scope: first.scope,
-    });
+    const inFirst = { in: dm, thread: first.id.split(":")[1] ?? "" };
+    const files = [{ name: "notes.txt", content: "notes" }];
+    for (const reply of [{ text: "again" }, { text: "to all", isBroadcast: true }, { text: "", files }])
+      expect(await say({ ...inFirst, ...reply })).toMatchObject({
+        conversationId: first.conversationId,
+        scope: first.scope,
+        isAddressed: true,
+      });
+    const file = await say({ in: dm, text: "", files });
+    expect(file).toMatchObject({ conversationId: conversationOf(file), attachments: [{ name: "notes.txt" }] });
+  });
+
+  test("with `single`, a DM is one conversation, and a thread in it one of its own; back to threads, both go on", async () => {
+    const { slack } = world;
+    const dm = slack.workspace.direct(slack.ann);
+    const begin = async (directMessages: "single" | "threads") => {
+      await world.restart({ directMessages });
+      await world.platform.connect(agent.handlers, new AbortController().signal);
+    };
+    const before = await say({ in: dm, text: "in threads" });
+    await begin("single");
+    const first = await say({ in: dm, text: "hello" });
+    const whole = `slack:${slack.state.team.id}:${dm.id}`;
+    expect(first).toMatchObject({ conversationId: whole, scope: `dm:${slack.ann.id}`, isDirect: true });
+    expect(await say({ in: dm, text: "and more" })).toMatchObject({ conversationId: whole });
+    const inThread = { in: dm, thread: first.id.split(":")[1] ?? "", text: "in a thread" };
+    expect(await say(inThread)).toMatchObject({ conversationId: `${whole}:${inThread.thread}` });
+    const inOlder = { in: dm, thread: before.id.split(":")[1] ?? "", text: "in the older thread" };
+    expect(await say(inOlder)).toMatchObject({ conversationId: before.conversationId });
+    await begin("threads");
+    expect(await say({ ...inThread, text: "again" })).toMatchObject({ conversationId: `${whole}:${inThread.thread}` });
+  });
+
+  test("whoever gets no answer in a DM is told why in the thread of the message", async () => {
+    const { slack } = world;
+    agent.notice = { text: "That is a lot at once." };
+    const { id } = await say({ in: slack.workspace.direct(slack.ann), text: "hello" });
+    expect(slack.sessions(slack.ann)).toMatchObject([{ ts: id.split(":")[1], answers: ["That is a lot at once."] }]);
+  });
+
+  test("a guest can't open the DM of an agent, and is heard where they mention it", async () => {
+    const { slack } = world;
+    const guest = slack.workspace.addPerson({ name: "Gus", isGuest: true });
+    const dm = slack.workspace.direct(guest);
+    expect(() => slack.people.say({ as: guest, in: dm, text: "hello" })).toThrow("a guest, who can't open an agent");
+    expect(await say({ as: guest })).toMatchObject({ author: { id: guest.id, kind: "guest" } });
   });
 
   test("a group DM is a channel: it hears everybody and answers mentions", async () => {

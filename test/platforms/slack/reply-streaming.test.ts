@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 import { replyTo } from "./agent.ts";
-import { agent, agents, edits, inDm, keys, mentioned, running, useReplies, world } from "./reply-world.ts";
+import { agent, agents, edits, inDm, keys, mentioned, running, single, useReplies, world } from "./reply-world.ts";
 
 useReplies();
 
@@ -148,8 +148,8 @@ describe("a native stream", () => {
     expect(agents().map((each) => each.readable)).toEqual(["Words one and more.", "Words two and more."]);
   });
 
-  test("in a DM without a thread there are no streams: the message is edited in place", async () => {
-    const message = await mentioned({}, inDm);
+  test("in a DM that is one conversation there are no streams: the message is edited in place", async () => {
+    const message = await mentioned(single, inDm);
     const reply = replyTo(world.platform, message);
     await reply.write("First");
     await reply.finish("First and last.", []);
@@ -234,8 +234,8 @@ describe("a native stream", () => {
     ]);
   });
 
-  test("in a DM without a thread, a reaction is added at once and removed with the answer", async () => {
-    const message = await mentioned({}, inDm);
+  test("in a DM that is one conversation, a reaction is added at once and removed with the answer", async () => {
+    const message = await mentioned(single, inDm);
     const { slack } = world;
     const reactions = () => slack.see({ in: inDm(world) }).flatMap((each) => each.reactions.map(({ name }) => name));
     await slack.until(() => reactions().includes("hourglass_flowing_sand"));
@@ -247,7 +247,7 @@ describe("a native stream", () => {
   });
 
   test("a reaction that could not be removed with the answer is removed later, also by another process", async () => {
-    const message = await mentioned({}, inDm);
+    const message = await mentioned(single, inDm);
     const { slack } = world;
     const reactions = () => slack.see({ in: inDm(world) }).flatMap((each) => each.reactions.map(({ name }) => name));
     await slack.until(() => reactions().includes("hourglass_flowing_sand"));

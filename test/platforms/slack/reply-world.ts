@@ -36,6 +36,7 @@ export function running(headline: string): Progress {
 }
 
 export const edits: WorldOptions = { changes: { streaming: "edits" } };
+export const single: WorldOptions = { changes: { directMessages: "single" } };
 export const inDm = ({ slack }: SlackWorld) => slack.workspace.direct(slack.ann);
 
 export function agents(): SeenMessage[] {

@@ -61,6 +61,29 @@ describe("/remora", () => {
     await expect.poll(() => agent.commands).toMatchObject([{ name: "", rest: "", scope: `dm:${slack.ann.id}` }]);
   });
 
+  test("in a DM it is about the threads there, unless the DM is one conversation", async () => {
+    const dm = world.slack.workspace.direct(world.slack.ann);
+    await command("new", { in: dm }).acknowledged();
+    await expect.poll(() => agent.commands.at(-1)).toMatchObject({ isBesideThreads: true });
+    await world.restart({ directMessages: "single" });
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    await command("stop", { in: dm }).acknowledged();
+    await expect.poll(() => agent.commands.at(-1)?.name).toBe("stop");
+    expect(agent.commands.at(-1)?.isBesideThreads).toBeUndefined();
+  });
+
+  test("an ask in a DM is answered in the thread of the question", async () => {
+    const { slack } = world;
+    await command("ask who am I?", { in: slack.workspace.direct(slack.ann) }).acknowledged();
+    await expect.poll(() => agent.kept.length).toBe(1);
+    const [message] = agent.kept;
+    if (message === undefined) throw new Error("nothing was kept");
+    await replyTo(world.platform, message).finish("You are Ann.", []);
+    expect(slack.sessions(slack.ann)).toMatchObject([
+      { isAgents: true, root: "Ann asks: who am I?", answers: ["You are Ann."] },
+    ]);
+  });
+
   test("it works where the agent is not", async () => {
     const { slack } = world;
     const elsewhere = slack.workspace.addChannel({ name: "elsewhere", members: [slack.ann], hasApp: false });

@@ -64,6 +64,7 @@ export async function createSlackWorld({
       },
       streaming: "native",
       ackReaction: null,
+      directMessages: "threads",
       store,
       ledger,
       ephemeral,

@@ -222,10 +222,10 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
-  async function note(said: CardNote): Promise<void> {
+  async function note(said: CardNote): Promise<string> {
     const key = `note:${said.key}`;
-    if ((await posts.all()).some((post) => post.key === key)) return;
-    await sender.post(noteMessage(said), { key, retry: "lasting" });
+    const known = (await posts.all()).find((post) => post.key === key);
+    return known?.messageId ?? (await sender.post(noteMessage(said), { key, retry: "lasting" }));
   }
 
   async function question(card: QuestionCard): Promise<void> {

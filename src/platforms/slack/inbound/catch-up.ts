@@ -11,6 +11,7 @@ import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import { pagesOf } from "../api/pages.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
+import { isDirect } from "../conversation-id.ts";
 import { maxListPage } from "../limits.ts";
 import { type Cursors, later } from "./cursors.ts";
 import type { MessageEvent } from "./events.ts";
@@ -95,6 +96,7 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
       since,
       unheardFrom: later(place.since, unheardFrom ?? since),
       threads,
+      isDeep: isDirect(channel) && place.oldThreads === everything,
       isUrgent: () => place.urgent.signal.aborted,
     });
     for (const message of messages) await take({ ...message, type: "message", channel, channel_type: undefined });

@@ -157,7 +157,8 @@ export function createEarlier(options: EarlierOptions): NonNullable<Platform["ea
   }
 
   async function around(message: InboundMessage, spot: Spot, wanted: EarlierWanted, signal: AbortSignal) {
-    if (message.isDirect) return nothing;
+    // The rest of a DM belongs to other conversations. What a thread of it began with may belong to another one, or to none.
+    if (message.isDirect && (spot.thread === spot.ts || startOf(wanted) !== undefined)) return nothing;
     if (spot.thread === spot.ts) return wanted.channelMessages === 0 ? nothing : await inChannel(spot, wanted, signal);
     return wanted.maxMessages === 0 ? nothing : await inThread(spot, wanted, signal);
   }

@@ -11,7 +11,16 @@ import { createLruMap, type LruMap } from "../../../lib/lru-map.ts";
 import type { EphemeralTexts } from "../../../ports/ephemeral.ts";
 import type { Attachment, Author, InboundMessage, Notice } from "../../../ports/message.ts";
 import type { Identity } from "../api/identity.ts";
-import { formatMessageId, isDirect, messageLink, placeOf, threadOf, timeOf } from "../conversation-id.ts";
+import {
+  type DirectMessages,
+  formatMessageId,
+  isDirect,
+  messageLink,
+  placeOf,
+  threadBegunBy,
+  threadOf,
+  timeOf,
+} from "../conversation-id.ts";
 import type { Handling } from "../interactions/handling.ts";
 import { actionTokenKey } from "../outbound/message-search.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
@@ -31,6 +40,7 @@ export interface InboundOptions extends Pick<Handling, "handlers" | "identity" |
   cursors: Cursors;
   ephemeral: Pick<EphemeralTexts, "put">;
   authors: LruMap<string>;
+  directMessages: DirectMessages;
   isAllowedBot(id: string): boolean;
   sendNotice(message: InboundMessage, notice: Notice): Promise<void>;
   onTaken(message: InboundMessage): void;
@@ -49,7 +59,7 @@ const maxKnownMessages = 20_000;
 const maxKnownChanges = 2_000;
 
 export function createInbound(options: InboundOptions): Inbound {
-  const { handlers, identity, people, threads, recent, cursors, authors, log } = options;
+  const { handlers, identity, people, threads, recent, cursors, authors, directMessages, log } = options;
   /** Stored messages, and whether they were for the agent. */
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
   const told = createLruMap<true>(maxKnownMessages);
@@ -102,7 +112,11 @@ export function createInbound(options: InboundOptions): Inbound {
     if (author === undefined) return undefined;
     const thread = threadOf(ts, event.thread_ts);
     const looked = isDm ? lookingAt(event, self.teamId) : undefined;
-    const conversation = { team: self.teamId, channel, thread: thread ?? (isDm ? null : ts) };
+    const conversation = {
+      team: self.teamId,
+      channel,
+      thread: thread ?? threadBegunBy({ channel, ts }, directMessages),
+    };
     const message: InboundMessage = {
       id: formatMessageId({ channel, ts }),
       ...placeOf(conversation, author.id),
@@ -213,7 +227,7 @@ export function createInbound(options: InboundOptions): Inbound {
 
   /** Preserves the order within a conversation: an answer never overtakes its question, nor an edit its message. */
   function inOrder(channel: string, { ts, thread_ts: thread }: Placed, work: () => Promise<void>): Promise<void> {
-    return oneAtATime(`${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`, work);
+    return oneAtATime(`${channel}:${thread ?? threadBegunBy({ channel, ts }, directMessages) ?? ""}`, work);
   }
 
   return {

@@ -7,7 +7,7 @@ import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
-import { maxHistoryPage, maxRepliesPage } from "../limits.ts";
+import { maxHistoryPage, maxLimitedHistoryPage, maxRepliesPage } from "../limits.ts";
 import { compare } from "./cursors.ts";
 import { messagesSchema, type RawMessage } from "./events.ts";
 
@@ -27,6 +27,8 @@ export interface WantedMissed {
   unheardFrom: string;
   /** Newest first. */
   threads: readonly string[];
+  /** Whether to look further back for threads with new replies. In a DM, every message may have some. */
+  isDeep: boolean;
   /** Somebody waits, so the calls don't wait for their turn. */
   isUrgent(): boolean;
 }
@@ -39,6 +41,8 @@ export interface MissedOptions {
 }
 
 const maxPages = 25;
+/** Of older messages, 200 each. */
+const maxDeepPages = 5;
 const maxRetryMs = 120_000;
 
 const pageSchema = z.object({
@@ -60,7 +64,7 @@ export function createMissed({ api, rateLimiter, pause }: MissedOptions) {
     return { messages: answer.messages, next: answer.response_metadata?.next_cursor ?? "" };
   }
 
-  return async ({ channel, since, unheardFrom, threads, isUrgent }: WantedMissed): Promise<Missed> => {
+  return async ({ channel, since, unheardFrom, threads, isDeep, isUrgent }: WantedMissed): Promise<Missed> => {
     const isNew = ({ ts }: RawMessage) => compare(ts, since) > 0;
     let isComplete = true;
 
@@ -69,7 +73,9 @@ export function createMissed({ api, rateLimiter, pause }: MissedOptions) {
       for (let cursor = "", count = 1; ; count++) {
         const { messages, next } = await page(method, cursor === "" ? args : { ...args, cursor }, isUrgent);
         found.push(...messages);
-        if (next === "" || (method === "history" && !messages.every(isNew))) return found;
+        // Apps with short pages may read only one a minute.
+        const isFurther = isDeep && count < maxDeepPages && messages.length > maxLimitedHistoryPage;
+        if (next === "" || (method === "history" && !messages.every(isNew) && !isFurther)) return found;
         if (count === maxPages) {
           isComplete = false;
           return found;

@@ -6,7 +6,7 @@ import type { Author, InboundMessage } from "../../../ports/message.ts";
 import { askText } from "../../shared/ask-text.ts";
 import { anyAnswer } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
-import { formatMessageId, isDirect, placeOf, timeOf } from "../conversation-id.ts";
+import { type DirectMessages, formatMessageId, isDirect, placeOf, threadBegunBy, timeOf } from "../conversation-id.ts";
 import { readText } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
 import type { Recipient } from "../outbound/ephemeral-reply.ts";
@@ -19,6 +19,7 @@ import type { Handling } from "./handling.ts";
 export interface CommandsOptions extends Handling {
   threads: Threads;
   authors: LruMap<string>;
+  directMessages: DirectMessages;
   onTaken(message: InboundMessage): void;
 }
 
@@ -35,7 +36,7 @@ const maxNotificationLength = 1_000;
 const postedSchema = z.object({ ts: z.string() });
 
 export function createCommands(options: CommandsOptions): Commands {
-  const { handlers, api, identity, people, threads, authors, ephemeral, log } = options;
+  const { handlers, api, identity, people, threads, authors, directMessages, ephemeral, log } = options;
 
   const sendFile = createPrivateFiles({ api, log });
 
@@ -45,7 +46,7 @@ export function createCommands(options: CommandsOptions): Commands {
     const isDm = isDirect(channel);
     const message: InboundMessage = {
       id: formatMessageId({ channel, ts }),
-      ...placeOf({ team: self.teamId, channel, thread: isDm ? null : ts }, author.id),
+      ...placeOf({ team: self.teamId, channel, thread: threadBegunBy({ channel, ts }, directMessages) }, author.id),
       ...{ author, text, attachments: [], isAddressed: true, isDirect: isDm, at: timeOf(ts) },
     };
     authors.set(message.id, author.id);
@@ -79,7 +80,10 @@ export function createCommands(options: CommandsOptions): Commands {
   async function run(channel: string, by: Author, name: string, rest: string, recipient: Recipient): Promise<void> {
     const { teamId: team } = await identity();
     const place = placeOf({ team, channel, thread: null }, by.id);
-    const { text, file } = await handlers.onCommand({ ...place, name, rest, by, at: Date.now() });
+    // Slack has no commands in threads, so this one is about the threads of the DM, not in one of them.
+    const isBesideThreads = isDirect(channel) && directMessages === "threads";
+    const command = { ...place, ...(isBesideThreads ? { isBesideThreads } : {}), name, rest, by, at: Date.now() };
+    const { text, file } = await handlers.onCommand(command);
     const note = file === undefined ? [] : [await sendFile(recipient, file)];
     await ephemeral.markdown(recipient, [text, ...note].join("\n\n"));
   }

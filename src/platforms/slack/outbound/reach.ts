@@ -11,11 +11,13 @@ import type { Identity } from "../api/identity.ts";
 import { pagesOf } from "../api/pages.ts";
 import type { People } from "../api/people.ts";
 import {
+  type DirectMessages,
   formatConversationId,
   isDirect,
   messageLink,
   parseConversationId,
   parseMessageId,
+  threadBegunBy,
 } from "../conversation-id.ts";
 import { maxListPage } from "../limits.ts";
 
@@ -23,6 +25,7 @@ export interface ReachOptions {
   api: SlackApi;
   identity(): Promise<Identity>;
   people: People;
+  directMessages: DirectMessages;
 }
 
 export const membersSchema = z.object({ members: z.array(z.string()).default([]) });
@@ -34,7 +37,7 @@ const maxKnown = 2_000;
 /** In a larger channel, somebody who is not found counts as absent, and gets a direct message. */
 const maxPages = 5;
 
-export function createReach({ api, identity, people }: ReachOptions): Reach {
+export function createReach({ api, identity, people, directMessages }: ReachOptions): Reach {
   /** By channel and person. */
   const known = createLruMap<{ isMember: boolean; since: number }>(maxKnown);
 
@@ -79,6 +82,12 @@ export function createReach({ api, identity, people }: ReachOptions): Reach {
       });
       const { teamId: team } = await identity();
       return formatConversationId({ team, channel, thread: null });
+    },
+    below(conversationId, messageId) {
+      const place = parseConversationId(conversationId);
+      const message = parseMessageId(messageId);
+      if (place === undefined || message === undefined || place.thread !== null) return conversationId;
+      return formatConversationId({ ...place, thread: threadBegunBy(message, directMessages) });
     },
     async place(conversationId, messageId) {
       const place = parseConversationId(conversationId);

@@ -19,7 +19,7 @@ import { attachmentNote } from "../../shared/tool-files.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isAway, isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
-import { isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
+import { formatMessageId, isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
 import { noteMessage } from "./cards/mention-line.ts";
 import { type OutgoingFile, readFiles, type UploadedFile, uploadFile } from "./files-out.ts";
@@ -251,10 +251,11 @@ export function createSlackReply(options: ReplyOptions): Reply {
   }
 
   /** An existing note stays as it is. */
-  async function note(said: CardNote): Promise<void> {
-    const { sender } = await begin();
+  async function note(said: CardNote): Promise<string> {
+    const { sender, destination: at } = await begin();
     const key = `note:${said.key}`;
-    if (sender.tsOf(key) === undefined) await sender.post(key, noteMessage(said));
+    const ts = sender.tsOf(key) ?? (await sender.post(key, noteMessage(said)));
+    return formatMessageId({ channel: at.channel, ts });
   }
 
   async function question(card: QuestionCard): Promise<void> {
