@@ -161,7 +161,7 @@ test(`${runs} questions that are written to pass for a card are framed and quote
       expect(JSON.stringify(blocks)).not.toMatch(/"type":"(?:mrkdwn|markdown|link|user|usergroup|broadcast|channel)"/);
       for (const isPlain of [false, true]) {
         const { content, embeds, components } = onDiscord(card, null, isPlain);
-        const whole = isPlain ? (content ?? "") : `${embeds?.[0]?.title}\n${embeds?.[0]?.description}`;
+        const whole = isPlain ? (content ?? "") : `${content}\n${embeds?.[0]?.description}`;
         const lines = whole.split("\n").map((line, at) => (at === 1 ? line.replace(/^> /, "") : line));
         expectFramed(
           lines.map(unescaped).map((line) => line.replace(/^\*\*(.*)\*\*$/, "$1")),

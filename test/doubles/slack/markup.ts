@@ -142,6 +142,7 @@ function linksIn(token: Token): Effect[] {
       const { href, text } = token as Tokens.Link;
       return [link(href, text, "markdown")];
     }
+    // Rule: streams-show-tables
     case "table": {
       const table = token as Tokens.Table;
       return [...table.header, ...table.rows.flat()].flatMap((cell) => cell.tokens.flatMap(linksIn));

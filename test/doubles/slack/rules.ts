@@ -170,6 +170,10 @@ export const slackRules = {
     "https://github.com/slackapi/node-slack-sdk/issues/2702",
     "A stream ends by itself about five minutes after it began.",
   ),
+  "streams-show-tables": rule(
+    "https://github.com/vercel/chat/pull/349",
+    "Tables in the `markdown_text` of a stream and in `markdown` blocks are shown as tables, while it runs and afterwards.",
+  ),
   "task-update-length": {
     says: "Texts of a `task_update` have at most 256 characters.",
     page: "https://docs.slack.dev/reference/methods/chat.appendStream",

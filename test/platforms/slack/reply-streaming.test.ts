@@ -37,6 +37,23 @@ describe("a native stream", () => {
     expect(agents()).toHaveLength(1);
   });
 
+  test("a table grows by whole rows, and neither it nor the buttons below it need an edit", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    const table = "Two rows:\n\n| Name | Cost |\n| --- | ---: |\n| a | 1 |\n| b | 2 |";
+    await reply.write(table.slice(0, table.indexOf("Cost")));
+    expect(agents()).toMatchObject([{ readable: "Two rows:\n\n" }]);
+    await reply.write(table.slice(0, table.indexOf("b | 2")));
+    await slack.until(() => agents()[0]?.readable.includes("| a | 1 |\n"));
+    expect(agents()[0]?.readable.endsWith("| a | 1 |\n")).toBe(true);
+    await reply.finish(table, [], { turnId: "t1", line: "9 s", choices: ["details", "feedback"] });
+    expect(agents()).toMatchObject([{ streaming: "completed", readable: expect.stringContaining("| b | 2 |") }]);
+    expect(slack.callsOf("chat.update")).toEqual([]);
+    expect(slack.callsOf("chat.postMessage")).toEqual([]);
+    expect(slack.callsOf("chat.stopStream")[0]?.args.blocks).toBeDefined();
+  });
+
   test("when Slack ends the stream after five minutes, the message continues by edits", async () => {
     const message = await mentioned();
     const reply = replyTo(world.platform, message);

@@ -116,6 +116,10 @@ describe("Markdown for Slack's own reader", () => {
     }
     expect(settledPart("open `co")).toBe("open ");
     expect(settledPart("done\nhalf <@U")).toBe("done\nhalf ");
+    expect(settledPart("done\n| a | b |\n|-")).toBe("done\n");
+    expect(settledPart("| a | b |\n| - | - |\n| 1 | ")).toBe("| a | b |\n| - | - |\n");
+    expect(settledPart("| a | b |\n| - | - |\n| 1 | 2 |\n")).toBe("| a | b |\n| - | - |\n| 1 | 2 |\n");
+    expect(settledPart("| no table\n\nmore")).toBe("| no table\n\nmore");
   });
 });
 

@@ -1,7 +1,7 @@
 /**
  * Handles clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is
- * decided, then passed to the handler and answered with a receipt that only the person sees. `edit`, `part` and a denial with a reason
- * open a form instead, because Discord accepts a form only as the first response. `/remora ask` is posted for everybody and then read like any message. A
+ * decided, then passed to the handler and answered with a receipt that only the person sees. Some clicks
+ * open a form instead (open-form.ts), because Discord accepts a form only as the first response. `/remora ask` is posted for everybody and then read like any message. A
  * click counts even if Discord no longer accepts its answer, because the card shows the result.
  */
 import {
@@ -10,7 +10,6 @@ import {
   type APIInteraction,
   type APIInteractionDataResolved,
   type APIMessageComponentInteraction,
-  type APIModalInteractionResponseCallbackData,
   type APIModalSubmissionComponent,
   type APIModalSubmitInteraction,
   type APIUser,
@@ -24,7 +23,7 @@ import {
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
-import type { AnswerChoice, Author, CommandReceipt } from "../../../ports/message.ts";
+import type { Author, CommandReceipt } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { askText } from "../../shared/ask-text.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
@@ -38,14 +37,15 @@ import { askContent, type RawMessage } from "../inbound/read-message.ts";
 import { maxMessageLength } from "../limits.ts";
 import { createEphemeralReplies, privately } from "../outbound/ephemeral-reply.ts";
 import { noMentions } from "../outbound/messages.ts";
-import { answerForm, writtenAnswer } from "./answer-form.ts";
+import { writtenAnswer } from "./answer-form.ts";
 import { commandName, textOption } from "./commands.ts";
-import { type ButtonId, type MoreChoice, parseButtonId } from "./custom-id.ts";
-import { editedJson, editForm } from "./edit-form.ts";
-import { chosenFiles, fileForm } from "./file-form.ts";
+import { type ButtonId, parseButtonId } from "./custom-id.ts";
+import { editedJson } from "./edit-form.ts";
+import { chosenFiles } from "./file-form.ts";
 import { filesIn } from "./form.ts";
-import { chosenPerson, handoverForm } from "./handover-form.ts";
-import { allowForm, allowMenu, moreMenu, reasonForm, writtenReason } from "./more-menu.ts";
+import { chosenPerson } from "./handover-form.ts";
+import { writtenReason } from "./more-menu.ts";
+import { createFormOpener, isForm, maxLookUpMs } from "./open-form.ts";
 
 export interface InteractionsOptions {
   api: DiscordApi;
@@ -59,25 +59,21 @@ export interface InteractionsOptions {
   log: Log;
 }
 
-/** Limits the lookup of a form's initial contents. The form itself must open within Discord's three seconds. */
-const maxLookUpMs = 1_500;
-
 export interface Interactions {
   /** Never rejects. */
   take(interaction: APIInteraction): Promise<void>;
 }
 
 const notMine = privately({ text: "This button no longer works. If you still need it, ask me again." });
-const notOpened = privately({ text: "I couldn't open the form: something failed on my side. Try again." });
 const notOpen = privately({ text: "This question is no longer open." });
 const notAsked = privately({ text: "That didn't work: I couldn't take the file. Nothing was asked. Try again." });
-/** Nobody may allow what they can't read. */
-const notAllowed = privately({ text: "This can't be allowed in advance any more." });
 const tooLong = privately({ text: "That is too long for a command. Mention me in a message instead." });
 
 export function createInteractions(options: InteractionsOptions): Interactions {
   const { channels, handlers, formContents, onAsked, log } = options;
-  const { respond, withReceipt } = createEphemeralReplies(options);
+  const replies = createEphemeralReplies(options);
+  const { respond, withReceipt } = replies;
+  const { openMenu, openForm } = createFormOpener({ replies, formContents, log });
   const taken = createLruMap<true>(1_000);
 
   async function conversationOf(interaction: APIInteraction, thread?: string | null): Promise<DiscordConversation> {
@@ -99,11 +95,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   async function click(interaction: APIMessageComponentInteraction): Promise<void> {
     const button = parseButtonId(interaction.data.custom_id);
     if (button?.meaning.type === "more") return await openMenu(interaction, button, button.meaning.choices);
-    const isForm =
-      button?.meaning.type === "reason" ||
-      button?.meaning.type === "write" ||
-      (button?.meaning.type === "answer" && formChoices.includes(button.meaning.choice));
-    if (isForm) return await openForm(interaction, button);
+    if (button !== undefined && isForm(button)) {
+      // The handler says why there is none, for example because the card is already settled.
+      return await openForm(interaction, button, () => answer(interaction, button, interaction.message.id));
+    }
     await withReceipt(interaction, async () => {
       if (button === undefined || interaction.data.component_type !== ComponentType.Button) return notMine;
       return await answer(interaction, button, interaction.message.id);
@@ -168,80 +163,11 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     return privately({ text: `You chose no files, so nothing changed. To keep none, use “${label}”.` });
   }
 
-  /** Its buttons name the card's message, because the menu is another message. */
-  async function openMenu(
-    interaction: APIMessageComponentInteraction,
-    { id: approvalId, thread, firstMessage = interaction.message.id }: ButtonId,
-    choices: readonly MoreChoice[],
-  ): Promise<void> {
-    const read = choices.includes("allow") ? formContents.grantText(approvalId) : Promise.resolve(undefined);
-    const grantText = await withTimeout(maxLookUpMs, read).catch((thrown: unknown) => {
-      log.error({ interaction: interaction.id, error: messageOf(thrown) }, "could not read what a card may allow");
-      return undefined;
-    });
-    const data = moreMenu({ choices, approvalId, place: { thread, firstMessage }, grantText });
-    const type = InteractionResponseType.ChannelMessageWithSource;
-    await respond(interaction, { type, data }).catch(() => {});
-  }
-
-  async function openForm(interaction: APIMessageComponentInteraction, button: ButtonId): Promise<void> {
-    let data: APIModalInteractionResponseCallbackData | undefined;
-    try {
-      const looked = await withTimeout(
-        maxLookUpMs,
-        formFor(button).then((found) => ({ found })),
-      );
-      if (looked === undefined) throw new Error(`it took longer than ${maxLookUpMs} ms`);
-      data = looked.found;
-    } catch (thrown) {
-      log.error({ interaction: interaction.id, error: messageOf(thrown) }, "could not open a form");
-      return await withReceipt(interaction, async () => notOpened);
-    }
-    // Without contents there is no form. The handler says why, for example because the card is already settled.
-    if (data === undefined)
-      return await withReceipt(interaction, async () =>
-        isAllow(button) ? notAllowed : await answer(interaction, button, interaction.message.id),
-      );
-    await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(async () => {
-      if (isAllow(button)) await showAllowed(interaction, button);
-    });
-  }
-
-  /** No page of Discord says that a form may have no field. */
-  async function showAllowed(interaction: APIMessageComponentInteraction, button: ButtonId): Promise<void> {
-    const { id, meaning: _, ...place } = button;
-    const grantText = await formContents.grantText(id);
-    if (grantText === undefined) return;
-    const type = InteractionResponseType.ChannelMessageWithSource;
-    await respond(interaction, { type, data: allowMenu(id, place, grantText) }).catch(() => {});
-  }
-
-  async function formFor(button: ButtonId): Promise<APIModalInteractionResponseCallbackData | undefined> {
-    const { meaning, id: approvalId, thread, firstMessage } = button;
-    const place = firstMessage === undefined ? { thread } : { thread, firstMessage };
-    if (meaning.type === "answer" && meaning.choice === "handover") return handoverForm(approvalId, place);
-    if (meaning.type === "reason") return reasonForm(approvalId, place);
-    if (meaning.type === "write") {
-      const asked = await formContents.question(approvalId);
-      return asked === undefined ? undefined : answerForm(approvalId, place, asked);
-    }
-    if (isAllow(button)) {
-      const grantText = await formContents.grantText(approvalId);
-      return grantText === undefined ? undefined : allowForm(approvalId, place, grantText);
-    }
-    if (meaning.type === "answer" && meaning.choice === "part") {
-      const choice = await formContents.files(approvalId);
-      return choice === undefined || choice.files.length === 0 ? undefined : fileForm(approvalId, place, choice);
-    }
-    const json = await formContents.arguments(approvalId);
-    return json === undefined ? undefined : editForm(approvalId, place, json);
-  }
-
   async function submit(interaction: APIModalSubmitInteraction): Promise<void> {
     const button = parseButtonId(interaction.data.custom_id);
-    const isForm = button !== undefined && submissions.includes(button.meaning.type);
+    const isSubmission = button !== undefined && submissions.includes(button.meaning.type);
     await withReceipt(interaction, async () =>
-      isForm && button !== undefined ? await answer(interaction, button, interaction.message?.id) : notMine,
+      isSubmission && button !== undefined ? await answer(interaction, button, interaction.message?.id) : notMine,
     );
   }
 
@@ -311,7 +237,6 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   };
 }
 
-const formChoices: readonly AnswerChoice[] = ["edit", "part", "handover", "allow"];
 const submissions: readonly ButtonId["meaning"]["type"][] = [
   "edited",
   "chosen",
@@ -320,10 +245,6 @@ const submissions: readonly ButtonId["meaning"]["type"][] = [
   "allowed",
   "written",
 ];
-
-function isAllow({ meaning }: ButtonId): boolean {
-  return meaning.type === "answer" && meaning.choice === "allow";
-}
 
 function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionComponent[] {
   return data !== undefined && "components" in data ? data.components : [];

@@ -88,9 +88,22 @@ export function streamContent(text: string, tasks: readonly TaskChunk[]): Record
   return { chunks: [...tasks, ...(text === "" ? [] : [{ type: "markdown_text", text }])] };
 }
 
-/** Cuts before an unfinished code span or formatting character, because later text may change how it renders. */
+/** A table at the end: lines that begin with a bar, the last of them perhaps unfinished. */
+const lastTable = /(?:^|\n)((?:\|[^\n]*\n)*(?:\|[^\n]*)?)$/;
+
+/** Slack shows a table once it has its second line, so these come together, and each row as a whole. */
+function withoutHalfRow(markdown: string): string {
+  const [, table = ""] = lastTable.exec(markdown) ?? [];
+  const rowEnd = table.lastIndexOf("\n") + 1;
+  const isTable = table.slice(0, rowEnd).split("\n").length > 2;
+  return markdown.slice(0, markdown.length - table.length + (isTable ? rowEnd : 0));
+}
+
+/**
+ * Cuts before an unfinished code span, formatting character or row of a table, because later text may change how it renders.
+ */
 export function settledPart(text: string): string {
-  const markdown = beginningOf(text, text.length);
+  const markdown = withoutHalfRow(beginningOf(text, text.length));
   const lineStart = markdown.lastIndexOf("\n") + 1;
   const line = markdown.slice(lineStart);
   const opening = line.search(/[`<\\]/);
