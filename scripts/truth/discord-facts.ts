@@ -85,7 +85,17 @@ export const discordFacts: readonly Fact[] = [
     ],
   ]),
   api("typeof GatewayDispatchEvents", `${platform}/platform.ts`, [
-    ...["ChannelDelete", "GuildCreate", "InteractionCreate", "MessageCreate", "MessageDelete", "MessageDeleteBulk"],
+    ...[
+      "ChannelDelete",
+      "ChannelUpdate",
+      "GuildCreate",
+      "GuildMemberUpdate",
+      "GuildRoleUpdate",
+      "InteractionCreate",
+      "MessageCreate",
+      "MessageDelete",
+      "MessageDeleteBulk",
+    ],
     ...["MessageReactionAdd", "MessageReactionRemove", "MessageUpdate", "ThreadDelete"],
   ]),
   api("typeof GatewayCloseCodes", `${platform}/gateway/shard.ts`, [
@@ -109,7 +119,12 @@ export const discordFacts: readonly Fact[] = [
     ...["CannotSendMessagesInNonTextChannel", "MissingPermissions", "InvalidWebhookToken", "RequestEntityTooLarge"],
     ...["CannotExecuteActionOnThisChannelType", "InvalidFormBodyOrContentType", "ThreadLocked"],
     ...["CannotReplyWithoutPermissionToReadMessageHistory", "ThreadAlreadyCreatedForMessage"],
-    ...["MaximumActiveThreads", "MessageWasBlockedByAutomaticModeration", "MessageBlockedByHarmfulLinksFilter"],
+    ...[
+      "CannotSendAnEmptyMessage",
+      "MaximumActiveThreads",
+      "MessageWasBlockedByAutomaticModeration",
+      "MessageBlockedByHarmfulLinksFilter",
+    ],
     ...["CannotSendMessagesToThisUserDueToHavingNoMutualGuilds", "InvalidActionOnArchivedThread"],
   ]),
 

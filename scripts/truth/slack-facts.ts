@@ -27,13 +27,13 @@ const page = ["channel", "limit", "oldest", "latest", "inclusive", "include_all_
 
 /** The fields that we send, by method. */
 export const calls: Readonly<Record<string, { in: string; sends: readonly string[] }>> = {
-  "agents.sessions.rename": { in: "outbound/assistant-pane.ts", sends: [...thread, "title"] },
+  "agents.sessions.rename": { in: "outbound/agent-sessions.ts", sends: [...thread, "title"] },
   "agents.sessions.setStatus": {
-    in: "outbound/assistant-pane.ts",
+    in: "outbound/agent-sessions.ts",
     sends: [...thread, "status", "title", "initiator_user_id"],
   },
   "apps.connections.open": { in: "doctor.ts", sends: [] },
-  "assistant.threads.setStatus": { in: "outbound/thread-status.ts", sends: [...thread, "status"] },
+  "assistant.threads.setStatus": { in: "outbound/agent-sessions.ts", sends: [...thread, "status"] },
   "assistant.threads.setSuggestedPrompts": { in: "outbound/assistant-pane.ts", sends: [...thread, "prompts"] },
   "assistant.threads.setTitle": { in: "outbound/assistant-pane.ts", sends: [...thread, "title"] },
   "auth.test": { in: "api/identity.ts", sends: [] },
@@ -94,7 +94,12 @@ function families(): Fact[] {
 }
 
 /** What Slack's documentation has and the types of the manifest lack: scopes and events. */
-export const notInManifestTypes: readonly string[] = ["agent_session_stopped", "assistant:write", "search:read.public"];
+export const notInManifestTypes: readonly string[] = [
+  "agent_session_stopped",
+  "agent_session_title_changed",
+  "assistant:write",
+  "search:read.public",
+];
 
 /** A section of the manifest, or what its list holds: `features.agent_view`, `oauth_config.scopes.bot[]`. */
 function inManifest(path: string, uses: readonly string[]): Fact {
@@ -156,6 +161,7 @@ export const slackFacts: readonly Fact[] = [
   types('SlackEvent["type"]', `${platform}/inbound/listeners.ts`, [
     ...[
       "agent_session_stopped",
+      "agent_session_title_changed",
       "app_context_changed",
       "app_home_opened",
       "app_mention",

@@ -237,7 +237,7 @@ describe("Slack's own search", () => {
     ["Slack answers something new", "brand_new_error", "did not work just now"],
   ])("if %s, the agent's own record is searched, and the answer says why", async (_, error, words) => {
     const { slack, search, searchFor } = await openFor(({ ann }) => ann);
-    if (error !== undefined) slack.failNext("assistant.search.context", { type: "error", error });
+    if (error !== undefined) slack.fail("assistant.search.context", { type: "error", error });
     const found = error === undefined ? await searchFor("C1:1712.000100") : await search();
     expect(found).toMatchObject({ messages: [], others: [] });
     expect(found.notice).toContain(words);
