@@ -15,12 +15,12 @@ import { messageOf } from "../lib/errors.ts";
 import { logContext } from "../lib/log-context.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
-import { createFileInspector } from "../plugin-sdk/documents/file-inspector.ts";
 import type { Access, BarredBecause, MayRepeat } from "../ports/access.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { ChatSearch } from "../ports/chat-services.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
+import type { FileInspector } from "../ports/file-inspector.ts";
 import type { Author, ReplyTarget } from "../ports/message.ts";
 import { isNoRoute, type Platform, type PlatformHandlers } from "../ports/platform.ts";
 import type { Questions } from "../ports/question.ts";
@@ -120,10 +120,16 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     accept: (message) => links.handlers.get().onMessage(message),
     ownerNow: ({ platform, conversationId, owner }) => links.personNow(owner, platform, conversationId),
   });
+  let inspector: Promise<FileInspector> | undefined;
   const files = createTurnFiles({
     ...{ ledger, fileOrigins: sandbox.fileOrigins, platform: links.platform, log },
     drafts: sandbox.drafts,
-    inspector: createFileInspector(),
+    inspector: {
+      async inspect(file, signal) {
+        inspector ??= import("../plugin-sdk/documents/file-inspector.ts").then((made) => made.createFileInspector());
+        return await (await inspector).inspect(file, signal);
+      },
+    },
     ...(transcribe === undefined ? {} : { transcribe }),
     filesRoot: join(settings.workspace, "files"),
     limits: {

@@ -3,7 +3,6 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename } from "node:path";
 import type { PagesRead } from "../memory/documents.ts";
-import { readPages } from "../plugin-sdk/documents/read-document.ts";
 
 const pagesAtOnce = 50;
 /** Each batch opens the whole document again, so a longer document would keep a CPU busy for minutes. */
@@ -11,6 +10,7 @@ const maxPages = 2_000;
 const maxLines = 1_000_000;
 
 export async function readDocumentPages(path: string, signal: AbortSignal): Promise<PagesRead> {
+  const { readPages } = await import("../plugin-sdk/documents/read-document.ts");
   await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const file = { descriptor: handle.fd, name: basename(path) };
   const pages: string[] = [];

@@ -12,7 +12,6 @@ import type { Author } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
 import { createCardWriter } from "../response/card-writer.ts";
 import { createDeliveries, type Deliveries } from "../response/deliveries.ts";
-import { createRedisRateBudget } from "../storage/redis/rate-budget.ts";
 import type { Late } from "./late.ts";
 import { type AppOptions, takesMessages } from "./options.ts";
 import type { State } from "./state.ts";
@@ -96,7 +95,8 @@ async function openPlatforms(
   const isOnlyService = settings.discord === null || settings.slack === null;
   const refusal = isOnlyService ? {} : { refusedTokenRetryMs };
   const platforms = new Map<string, Platform>();
-  const budgetOf = (token: string) => (redis === undefined ? undefined : createRedisRateBudget({ ...redis, token }));
+  const budgets = redis && (await import("../storage/redis/rate-budget.ts"));
+  const budgetOf = (token: string) => redis && budgets?.createRedisRateBudget({ ...redis, token });
   if (config.local.enabled) {
     const { createLocalPlatform } = await import("../platforms/local/platform.ts");
     const maxFileBytes = config.files.maxMegabytes * 1024 * 1024;

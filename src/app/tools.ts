@@ -1,7 +1,6 @@
 /** Builds the plugins, the queue that runs their calls, and the task files, which describe what was done. */
 import { join } from "node:path";
 import { toolboxSettings } from "../config/derive.ts";
-import { scalePicture } from "../plugin-sdk/documents/scale-picture.ts";
 import type { Author } from "../ports/message.ts";
 import type { Toolbox, ToolQueue, ToolScope } from "../ports/tool.ts";
 import { createIsolatedPlugins } from "../skill-runtime/plugins/isolated/isolated-plugins.ts";
@@ -56,7 +55,8 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
     isolated: createIsolatedPlugins({ launcher: sandbox.pluginLauncher, env: settings.env, log }),
     isIsolated: skills.isIsolated,
     isOn: skills.switches.isOn,
-    scalePicture,
+    scalePicture: async (source, signal) =>
+      await (await import("../plugin-sdk/documents/scale-picture.ts")).scalePicture(source, signal),
     noteUse: skills.noteUse,
     servicesFor: (call, signal) => services.get()(call, signal),
     // Only owners (if there are any) may write skills, because a new skill becomes active for everybody.
