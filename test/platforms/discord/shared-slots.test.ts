@@ -94,3 +94,14 @@ test("an aborted request leaves the line", async () => {
   await vi.advanceTimersByTimeAsync(pollMs);
   expect(sent).toEqual([`aborted ${second}`, first, third]);
 });
+
+test("what a click asks about a person and a channel goes before all posts that wait", async () => {
+  const slot = createSharedSlots(budget);
+  for (const route of routes(100)) void ask(slot, "POST", route);
+  const asked = ["/guilds/1/members/2", "/channels/3", "/guilds/1/roles"];
+  for (const route of asked) void ask(slot, "GET", route);
+  isFree = true;
+  await vi.advanceTimersByTimeAsync(pollMs);
+  // The first post was at the head of the line already.
+  expect(sent.slice(0, 4)).toEqual(["/channels/0/messages", ...asked]);
+});

@@ -1,8 +1,9 @@
 /**
  * Waits until this and the other processes leave room for a request, for all routes and for its own. The requests of a process
  * wait in one line, so only the first one asks, however many there are. They keep their order. Otherwise a steady stream of
- * writes would hold back reads that other writes wait for, such as whether a message was already posted. Only what nobody waits
- * for stands behind all others, but not for ever.
+ * writes would hold back reads that other writes wait for, such as whether a message was already posted. Questions about people
+ * and their rights go first, because a click waits for them and ends in three seconds. What nobody waits for stands behind all
+ * others, but not for ever.
  */
 import PQueue from "p-queue";
 import { pause } from "../../../lib/backoff.ts";
@@ -39,12 +40,22 @@ export function createOwnBudget(shared?: RateBudget): RateBudget {
   };
 }
 
+/** In the line. */
+interface Standing {
+  isBackground: boolean;
+  isAboutRights: boolean;
+}
+
 export function createSharedSlots(budget: RateBudget): SharedSlot {
   const line = new PQueue({ concurrency: 1 });
   let count = 0;
 
-  async function inLine<T>(work: () => Promise<T>, signal: AbortSignal, isBackground: boolean): Promise<T> {
-    if (!isBackground) return await line.add(work, { signal });
+  async function inLine<T>(
+    work: () => Promise<T>,
+    signal: AbortSignal,
+    { isBackground, isAboutRights }: Standing,
+  ): Promise<T> {
+    if (!isBackground) return await line.add(work, { signal, priority: isAboutRights ? 1 : 0 });
     const id = String(count++);
     let isWaiting = true;
     const timer = setTimeout(() => isWaiting && line.setPriority(id, 0), maxBackgroundMs);
@@ -74,8 +85,9 @@ export function createSharedSlots(budget: RateBudget): SharedSlot {
   return async (method, route, signal, isBackground = false) => {
     // Waits for new threads are left to `isNotWorthWaiting`.
     const bucket = route.endsWith("/threads") ? undefined : bucketOf(method, route);
+    const standing = { isBackground, isAboutRights: method === "GET" && !route.includes("/messages") };
     for (let leftMs = maxSharedWaitMs; leftMs > 0; ) {
-      const routeWait = await inLine(() => atHead(bucket, signal), signal, isBackground);
+      const routeWait = await inLine(() => atHead(bucket, signal), signal, standing);
       if (routeWait === 0) return;
       await pause(Math.min(routeWait, leftMs), signal);
       leftMs -= routeWait;
