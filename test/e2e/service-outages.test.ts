@@ -158,7 +158,7 @@ test("places that are gone for good while answers wait: people get direct messag
   back();
   outage.remove();
 
-  const moved = /can't write where you asked.*\b(archived|left|deleted)\b/s;
+  const moved = /I can't write in .*So I answer here\..*\b(archived|left|deleted)\b/s;
   const inSlack = () =>
     slack.see({ in: slack.workspace.direct(slack.ben) }).flatMap(({ readable }) => moved.exec(readable)?.[1] ?? []);
   const inDiscord = () =>
