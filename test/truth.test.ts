@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { RESTJSONErrorCodes } from "discord.js";
+import { RESTJSONErrorCodes, Routes } from "discord.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { compare, fileOf, recordIn, reportOf, type TruthRecord } from "../scripts/truth/compare.ts";
@@ -15,6 +15,11 @@ import { startModelDouble } from "./doubles/model.ts";
 import { apis, asking, berlin, collect, scripted } from "./providers/apis.ts";
 
 const root = resolve(import.meta.dirname, "..");
+/** Of Discord: those whose members the code names. Permissions are keys of a table, and errors are numbers in one. */
+const enumerations = facts.flatMap(({ type }) => {
+  const [, name = ""] = /^typeof DiscordApi\.(\w+)$/.exec(type) ?? [];
+  return ["", "PermissionFlagsBits", "RESTJSONErrorCodes"].includes(name) ? [] : [name];
+});
 const folder = mkdtempSync(join(tmpdir(), "remora-truth-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -174,36 +179,55 @@ describe("the list of facts", () => {
     expect(used).toEqual(expect.arrayContaining([models.anthropic.model, models.openai.model]));
   });
 
-  test("has every method of Slack that the code calls", () => {
+  test("has the methods of Slack that the code calls, and no others", () => {
     const code = sourcesIn("src/platforms/slack").join("\n");
-    const called = new Set(Array.from(code.matchAll(/\.call\(\s*"([^"]+)"/g), ([, method = ""]) => method));
     const known = [...Object.keys(calls), ...untypedCalls];
-    expect([...called].filter((method) => !known.includes(method))).toEqual([]);
+    expect(namesIn(code, /\.call\(\s*"([^"]+)"/g).filter((method) => !known.includes(method))).toEqual([]);
+    expect(known.filter((method) => !code.includes(`"${method}"`))).toEqual([]);
   });
 
-  test("has every event and scope of Slack's manifest", () => {
+  test("has the events and scopes of Slack's manifest, and no others", () => {
     const { oauth_config, settings } = parse(readFileSync(join(root, "slack/manifest.yaml"), "utf8"));
-    const usesOf = (list: string) => facts.find(({ type }) => type.endsWith(`["${list}"]>[number]`))?.uses ?? [];
-    const missing = (names: string[], list: string) =>
-      names.filter((name) => !usesOf(list).includes(name) && !notInManifestTypes.includes(name));
-    expect(missing(oauth_config.scopes.bot, "bot")).toEqual([]);
-    expect(missing(settings.event_subscriptions.bot_events, "bot_events")).toEqual([]);
+    const usesOf = (list: string) => facts.find(({ type }) => type.endsWith(`["${list}"]>[number]`))?.uses.toSorted();
+    const typed = (names: string[]) => names.filter((name) => !notInManifestTypes.includes(name)).toSorted();
+    expect(usesOf("bot")).toEqual(typed(oauth_config.scopes.bot));
+    expect(usesOf("bot_events")).toEqual(typed(settings.event_subscriptions.bot_events));
   });
 
-  test.each(["ChannelFlags", "ComponentType", "GatewayDispatchEvents", "GatewayIntentBits", "Routes"])(
-    "has every name of Discord that the code takes from %s",
-    (name) => {
-      const code = sourcesIn("src/platforms/discord").join("\n");
-      const named = Array.from(code.matchAll(new RegExp(`\\b${name}\\.(\\w+)`, "g")), ([, member = ""]) => member);
-      const uses = facts.find(({ type }) => type === `typeof DiscordApi.${name}`)?.uses ?? [];
-      expect(named.filter((member) => !uses.includes(member))).toEqual([]);
-    },
-  );
+  test.each(enumerations)("has the names of Discord that the code takes from %s, and no others", (name) => {
+    const code = sourcesIn("src/platforms/discord").join("\n");
+    expect(usesOfDiscord(name).toSorted()).toEqual(namesIn(code, new RegExp(`\\b${name}\\.(\\w+)`, "g")).toSorted());
+  });
 
-  test("has every error code of Discord that the code knows", () => {
-    const uses = facts.find(({ type }) => type === "typeof DiscordApi.RESTJSONErrorCodes")?.uses ?? [];
-    const codes = uses.map((name) => RESTJSONErrorCodes[name as keyof typeof RESTJSONErrorCodes]);
-    expect(Object.values(refusals).filter((code) => !codes.includes(code))).toEqual([]);
+  test("has the error codes of Discord that the code knows, and no others", () => {
+    const codes = usesOfDiscord("RESTJSONErrorCodes").map(
+      (name) => RESTJSONErrorCodes[name as keyof typeof RESTJSONErrorCodes],
+    );
+    expect(codes.toSorted()).toEqual(Object.values(refusals).toSorted());
+  });
+
+  test("has no path of Discord that the code does not ask", () => {
+    const paths = facts.find(({ type }) => type === "keyof DiscordSpec.Paths")?.uses ?? [];
+    const code = sourcesIn("src/platforms/discord").join("\n");
+    const asked = usesOfDiscord("Routes").flatMap((name) => {
+      const route = Routes[name as keyof typeof Routes] as (...ids: string[]) => string;
+      return [0, 1, 2, 3].map((ids) => route(...Array<string>(ids).fill("*")));
+    });
+    const literal = namesIn(code, /`(\/[^`?]+)`/g).map((path) => path.replaceAll(/\$\{\w+\}/g, "*"));
+    const idle = paths.filter((path) => ![...asked, ...literal].includes(path.replaceAll(/\{\w+\}/g, "*")));
+    expect(idle).toEqual([]);
+  });
+
+  test("has nothing that neither the code nor a double names", () => {
+    const settings = ["slack/manifest.yaml", "config/remora.yaml"].map((path) =>
+      readFileSync(join(root, path), "utf8"),
+    );
+    const all = [...sourcesIn("src"), ...sourcesIn("test/doubles"), ...settings].join("\n");
+    const words = new Set(all.split(/\W+/));
+    const isNamed = (name: string) => (/^\w+$/.test(name) ? words.has(name) : all.includes(name));
+    const byWord = facts.filter(({ type }) => !/RESTJSONErrorCodes|Paths/.test(type));
+    const idle = byWord.flatMap(({ type, uses }) => uses.flatMap((name) => (isNamed(name) ? [] : `${type}: ${name}`)));
+    expect(idle).toEqual([]);
   });
 
   test.each(apis)("has every field that goes to a service: $name", async ({ name, create }) => {
@@ -224,6 +248,14 @@ describe("the list of facts", () => {
     }
   });
 });
+
+function namesIn(code: string, pattern: RegExp): string[] {
+  return [...new Set(Array.from(code.matchAll(pattern), ([, name = ""]) => name))];
+}
+
+function usesOfDiscord(name: string): readonly string[] {
+  return facts.find(({ type }) => type === `typeof DiscordApi.${name}`)?.uses ?? [];
+}
 
 /** The text of each file of a folder. */
 function sourcesIn(place: string): string[] {

@@ -107,12 +107,16 @@ export const discordFacts: readonly Fact[] = [
   ]),
   api("typeof ApplicationFlags", `${platform}/doctor.ts`, ["GatewayMessageContent", "GatewayMessageContentLimited"]),
   api("typeof InteractionType", `${platform}/interactions/interactions.ts`, [
-    ...["ApplicationCommand", "MessageComponent", "ModalSubmit"],
+    ...["ApplicationCommand", "ApplicationCommandAutocomplete", "MessageComponent", "ModalSubmit", "Ping"],
   ]),
   api("typeof InteractionResponseType", `${platform}/outbound/ephemeral-reply.ts`, [
     ...["ChannelMessageWithSource", "DeferredChannelMessageWithSource", "Modal"],
   ]),
-  api("typeof ApplicationCommandOptionType", `${platform}/interactions/commands.ts`, ["String", "Subcommand"]),
+  api("typeof ApplicationCommandOptionType", `${platform}/interactions/commands.ts`, [
+    "Attachment",
+    "String",
+    "Subcommand",
+  ]),
   api("typeof RESTJSONErrorCodes", `${platform}/api/api.ts`, [
     ...["UnknownChannel", "UnknownGuild", "UnknownMember", "UnknownMessage", "UnknownUser", "UnknownWebhook"],
     ...["UnknownInteraction", "InteractionHasAlreadyBeenAcknowledged", "MissingAccess", "CannotSendMessagesToThisUser"],

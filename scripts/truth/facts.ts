@@ -108,8 +108,7 @@ export const facts: readonly Fact[] = [
     ...["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"],
   ]),
   anthropic("ErrorType", failures, [
-    ...["authentication_error", "billing_error", "permission_error", "not_found_error", "rate_limit_error"],
-    ...["overloaded_error", "invalid_request_error"],
+    ...["authentication_error", "billing_error", "not_found_error", "rate_limit_error", "invalid_request_error"],
   ]),
   anthropic('ErrorDetails["error_code"]', failures),
   anthropic("ModelInfo", prices),

@@ -117,7 +117,7 @@ async function checkUserToken(access: Access, signal: AbortSignal): Promise<Find
     return [ok("SLACK_USER_TOKEN searches messages")];
   } catch (thrown) {
     const needed = isAnswer(thrown) ? " It must be a user token (xoxp-…) with the scope search:read." : "";
-    return [warning(`SLACK_USER_TOKEN: ${messageOf(thrown)}${needed} Until it works, only the chat log is searched.`)];
+    return [warning(`SLACK_USER_TOKEN: ${messageOf(thrown)}${needed} Until it works, nothing is searched with it.`)];
   }
 }
 

@@ -94,7 +94,7 @@ export function countsOf(guild: GuildRecord): object {
   return { approximate_member_count: members, approximate_presence_count: members };
 }
 
-/** Privileged intents show as flags; `LIMITED` until somebody has reviewed the application. */
+/** Privileged intents show as flags; `LIMITED` until somebody has reviewed the application. Rule: message-content-review */
 const approved = ApplicationFlags.GatewayMessageContent;
 
 export function applicationFlags(world: World): number {

@@ -71,37 +71,42 @@ function readChoices(reading: Reading, fields: Fields, path: FieldPath, type: 3 
   const options = readOptions(form, list(form, fields.options, at("options"), room), at("options"));
   if (options.length === 0) form.wrong(at("options"), "BASE_TYPE_REQUIRED", "This field is required");
   if (fields.disabled === true) form.wrong(at("disabled"), "BASE_TYPE_CHOICES", "Value must be one of {False}.");
-  const required = flag(form, fields.required, at("required")) ?? true;
-  const least = integer(form, fields.min_values, at("min_values"), { min: required ? 1 : 0, max: room }) ?? 1;
-  const bounds = { min: Math.max(1, least), max: Math.max(1, options.length) };
-  const usual = type === 3 ? 1 : Math.max(1, options.length);
-  const most = integer(form, fields.max_values, at("max_values"), bounds) ?? usual;
+  const there = Math.max(1, options.length);
+  const counts = readCounts(reading, fields, path, { least: room, most: there, usual: type === 3 ? 1 : there });
+  const most = counts.max_values;
   const chosen = options.filter((option) => option.default).length;
   if (chosen > most) form.wrong(at("options"), "BASE_TYPE_MAX_LENGTH", `Must be ${most} or fewer in length.`);
   return {
     type,
-    custom_id: readCustomId(reading, fields.custom_id, at("custom_id")),
     options,
-    min_values: least,
-    max_values: most,
-    required,
+    ...counts,
     ...(type === 3 ? { placeholder: text(form, fields.placeholder, at("placeholder"), { max: 150 }) } : {}),
   };
 }
 
 function readUpload(reading: Reading, fields: Fields, path: FieldPath): object {
+  return {
+    type: 19,
+    ...readCounts(reading, fields, path, { least: 10, most: 10, usual: 1 }),
+    file_types: readFileTypes(reading.form, fields.file_types, [...path, "file_types"]),
+  };
+}
+
+/** Its id, and how many of something must and may be given: by default one at least, unless nothing is required. */
+function readCounts(
+  reading: Reading,
+  fields: Fields,
+  path: FieldPath,
+  max: { least: number; most: number; usual: number },
+): { custom_id: unknown; min_values: number; max_values: number; required: boolean } {
   const { form } = reading;
   const at = (key: string) => [...path, key];
   const required = flag(form, fields.required, at("required")) ?? true;
-  const least = integer(form, fields.min_values, at("min_values"), { min: required ? 1 : 0, max: 10 }) ?? 1;
-  return {
-    type: 19,
-    custom_id: readCustomId(reading, fields.custom_id, at("custom_id")),
-    min_values: least,
-    max_values: integer(form, fields.max_values, at("max_values"), { min: Math.max(1, least), max: 10 }) ?? 1,
-    required,
-    file_types: readFileTypes(form, fields.file_types, at("file_types")),
-  };
+  const least = integer(form, fields.min_values, at("min_values"), { min: required ? 1 : 0, max: max.least }) ?? 1;
+  const bounds = { min: Math.max(1, least), max: max.most };
+  const most = integer(form, fields.max_values, at("max_values"), bounds) ?? max.usual;
+  const id = readCustomId(reading, fields.custom_id, at("custom_id"));
+  return { custom_id: id, min_values: least, max_values: most, required };
 }
 
 /** At most ten groups or extensions, in small letters; undefined if every file may be given. */
@@ -120,14 +125,9 @@ function readUserMenu(reading: Reading, fields: Fields, path: FieldPath): object
   const { form } = reading;
   const at = (key: string) => [...path, key];
   if (fields.disabled === true) form.wrong(at("disabled"), "BASE_TYPE_CHOICES", "Value must be one of {False}.");
-  const required = flag(form, fields.required, at("required")) ?? true;
-  const least = integer(form, fields.min_values, at("min_values"), { min: required ? 1 : 0, max: 25 }) ?? 1;
   return {
     type: 5,
-    custom_id: readCustomId(reading, fields.custom_id, at("custom_id")),
-    min_values: least,
-    max_values: integer(form, fields.max_values, at("max_values"), { min: Math.max(1, least), max: 25 }) ?? 1,
-    required,
+    ...readCounts(reading, fields, path, { least: 25, most: 25, usual: 1 }),
     placeholder: text(form, fields.placeholder, at("placeholder"), { max: 150 }),
   };
 }

@@ -107,7 +107,7 @@ export function channelPayload(world: World, channel: ChannelRecord): APIChannel
   } as APIChannel;
 }
 
-/** The same over the gateway: rule `hidden-channels-have-no-name`. */
+/** The same over the gateway. Rule: hidden-channels-have-no-name */
 export function gatewayChannel(world: World, channel: ChannelRecord): APIChannel {
   if (isThread(channel) || isViewed(world, channel)) return channelPayload(world, channel);
   const { id, type, position, guildId = "" } = channel;

@@ -1,6 +1,6 @@
 /**
  * Buckets as Discord keeps them: one a route and channel, guild or webhook, in windows that begin with the first request.
- * Rules: buckets-are-per-resource, bucket-numbers
+ * Rules: bucket-numbers, buckets-are-per-resource, global-limit, invalid-requests
  */
 import { createHash } from "node:crypto";
 import type { Clock } from "./clock.ts";

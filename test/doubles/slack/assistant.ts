@@ -1,7 +1,7 @@
 /**
  * The assistant pane: threads a person opens in the app's DM, the context they stand in, and their status, title and
  * suggested prompts. A status may be set in any thread; it goes when the app answers there, and after two minutes.
- * Rules: status-goes-by-itself, status-stands-in-any-thread
+ * Rules: assistant-threads-bridge, status-goes-by-itself, status-stands-in-any-thread
  */
 import type { Method } from "./api-call.ts";
 import type { Delivery } from "./delivery.ts";

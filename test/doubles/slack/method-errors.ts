@@ -1,6 +1,7 @@
 /**
  * The errors that each method documents (slack-ruby/slack-api-ref of 20 August 2026, which reads the methods' pages on
  * docs.slack.dev), and those that all of them do.
+ * Rule: method-errors
  */
 const common = `
   access_denied accesslimited account_inactive deprecated_endpoint ekm_access_denied enterprise_is_restricted

@@ -1,6 +1,7 @@
 /**
  * Messages come, change and go: who may post where, what a message is made of, and the events that follow.
  * Shared by the Web API, response URLs and people.
+ * Rules: metadata-event-type, text-is-cut
  */
 import { checkBlocks } from "./block-rules.ts";
 import type { Delivery } from "./delivery.ts";

@@ -48,11 +48,10 @@ export const slackRules = {
     "https://docs.slack.dev/changelog/2025/05/29/rate-limit-changes-for-non-marketplace-apps",
     "Apps that are sold outside of the Marketplace read 15 messages of a history or thread at once, and once a minute.",
   ),
-  "dm-is-a-thread": {
-    says: "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
-    page: "https://docs.slack.dev/ai/developing-agents",
-    read: "2026-11-27",
-  },
+  "dm-is-a-thread": rule(
+    "https://docs.slack.dev/ai/developing-agents",
+    "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
+  ),
   "downloads-need-the-token": rule(
     "https://docs.slack.dev/reference/objects/file-object",
     "A file is downloaded with the app's token; without it a login page comes.",
@@ -73,11 +72,10 @@ export const slackRules = {
     "https://docs.slack.dev/reference/block-kit/block-elements/file-input-element",
     "A modal's upload takes 1 to 10 files, 10 by default, of at most 10 MB each. Its `filetypes` are a convenience: other kinds can come.",
   ),
-  "guests-open-no-agent": {
-    says: "Workspace guests are not permitted to access apps with the Agents feature enabled.",
-    page: "https://docs.slack.dev/ai/developing-agents#members-only",
-    read: "2026-11-27",
-  },
+  "guests-open-no-agent": rule(
+    "https://docs.slack.dev/ai/developing-agents#members-only",
+    "Guests of a workspace can't open apps that are agents.",
+  ),
   invalid_action_token: rule(
     "https://docs.slack.dev/reference/methods/assistant.search.context",
     "The app's own token searches public channels as the person from whose message the action token is, for a short time.",
@@ -98,11 +96,10 @@ export const slackRules = {
     "https://docs.slack.dev/reference/methods/chat.postMessage",
     "The app's direct messages are turned off in its settings.",
   ),
-  "metadata-event-type": {
-    says: "Metadata whose `event_type` has a dot is left away, with a warning.",
-    page: "https://docs.slack.dev/messaging/message-metadata",
-    read: "2026-11-27",
-  },
+  "metadata-event-type": rule(
+    "https://github.com/slackapi/bolt-python/issues/863",
+    "Metadata whose `event_type` has a dot is left away, and the message is posted without it.",
+  ),
   "method-errors": rule(
     "https://github.com/slack-ruby/slack-api-ref/tree/f4837c0cb6dba1b1122ce66a5b69195ce47213f8/docs.slack.dev/methods",
     "Each method documents the errors that it may answer with.",
@@ -112,11 +109,10 @@ export const slackRules = {
     "https://docs.slack.dev/apis/web-api/rate-limits",
     "A method may be called as often as its tier says: 1, 20, 50 or 100 times a minute; one message a second in a channel.",
   ),
-  method_deprecated: {
-    says: "`assistant.threads.setStatus` and `.setTitle` go with `assistant_view`, in February 2027.",
-    page: "https://docs.slack.dev/changelog/2026/08/20/agent-updates",
-    read: "2026-11-27",
-  },
+  method_deprecated: read("2026-11-27")(
+    "https://docs.slack.dev/changelog/2026/08/20/agent-updates",
+    "`assistant.threads.setStatus` and `.setTitle` go with `assistant_view`, in February 2027.",
+  ),
   missing_agent_session_stopped_event_subscription: rule(
     "https://docs.slack.dev/reference/events/agent_session_stopped",
     "Without that event, `agents.sessions.setStatus` succeeds with this warning, and people see no stop button.",
@@ -133,11 +129,10 @@ export const slackRules = {
     "https://docs.slack.dev/interactivity/handling-user-interaction",
     "A response URL posts without a token, to the person alone unless the response says otherwise.",
   ),
-  restricted_action_non_threadable_channel: {
-    says: "A channel whose policy forbids threads refuses a post with `thread_ts`.",
-    page: "https://docs.slack.dev/reference/methods/chat.postMessage",
-    read: "2026-11-27",
-  },
+  restricted_action_non_threadable_channel: rule(
+    "https://docs.slack.dev/reference/methods/chat.postMessage",
+    "A channel whose policy forbids threads refuses a post with `thread_ts`.",
+  ),
   restricted_action_thread_only_channel: rule(
     "https://docs.slack.dev/reference/methods/chat.postMessage",
     "A channel whose policy allows replies only refuses a post without `thread_ts`.",
@@ -174,16 +169,14 @@ export const slackRules = {
     "https://github.com/vercel/chat/pull/349",
     "Tables in the `markdown_text` of a stream and in `markdown` blocks are shown as tables, while it runs and afterwards.",
   ),
-  "task-update-length": {
-    says: "Texts of a `task_update` have at most 256 characters.",
-    page: "https://docs.slack.dev/reference/methods/chat.appendStream",
-    read: "2026-11-27",
-  },
-  "text-is-cut": {
-    says: "A message of more than 40,000 characters is cut, not refused.",
-    page: "https://docs.slack.dev/reference/methods/chat.postMessage",
-    read: "2026-11-27",
-  },
+  "task-update-length": rule(
+    "https://github.com/vercel/chat/pull/886",
+    "Texts of a `task_update` have 256 characters at most on the page, which the double keeps; somebody measured that Slack takes 40,000.",
+  ),
+  "text-is-cut": rule(
+    "https://docs.slack.dev/reference/methods/chat.postMessage#truncating",
+    "A message of more than 40,000 characters is cut, not refused.",
+  ),
   "uploads-take-three-steps": rule(
     "https://docs.slack.dev/messaging/working-with-files",
     "A file is uploaded by asking for an address, posting the bytes there, and completing the upload.",

@@ -1,6 +1,7 @@
 /**
  * Agent sessions: what the list of sessions and the thread show of an agent's work. The app sets their states itself, by
  * agents.sessions.setStatus, by a stream, or (the bridge for older apps) by the text of assistant.threads.setStatus.
+ * Rules: agent-session-hour, agent-session-title
  */
 import type { Method } from "./api-call.ts";
 import type { Delivery } from "./delivery.ts";

@@ -4,7 +4,7 @@
  *
  * How much one streamed message holds stands on no page. Users measured bytes: 12,000 of text, about 10,600 as soon as
  * there are task cards, whose details and outputs count twice (CopilotKit#6064, openclaw#143882).
- * Rules: stream-holds-12000-bytes, stream-lasts-five-minutes
+ * Rules: agent-session-of-a-stream, stream-holds-12000-bytes, stream-lasts-five-minutes, task-update-length
  */
 import type { Call, Method } from "./api-call.ts";
 import { checkBlocks } from "./block-rules.ts";
@@ -22,7 +22,7 @@ const taskTextLimit = 256;
 
 export interface Streams {
   methods: Record<string, Method>;
-  /** The person presses stop: nothing more may be appended. The session stays as it is. */
+  /** The person presses stop: nothing more may be appended. The session stays as it is. Rule: agent-session-stop-button */
   stopByPerson(message: StoredMessage): Delivery[];
 }
 
