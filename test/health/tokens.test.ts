@@ -25,6 +25,12 @@ describe("Slack's tokens", () => {
     expect(checked).toMatchObject({ ok: true, token: slack.botToken, botName: expect.stringMatching(/./) });
   });
 
+  test("a bot token without the scope for searching is taken, because the rest works without it", async () => {
+    const token = slack.tokens.get(slack.botToken);
+    if (token !== undefined) token.scopes = token.scopes.filter((scope) => scope !== "search:read.public");
+    expect(await bot(slack.botToken)).toMatchObject({ ok: true });
+  });
+
   test("spaces, quotes and the variable's name around a token do not matter", async () => {
     expect(await bot(` SLACK_BOT_TOKEN="${slack.botToken}"\n`)).toMatchObject({ ok: true, token: slack.botToken });
     expect(await app(`\t${slack.appToken} `)).toMatchObject({ ok: true, token: slack.appToken });

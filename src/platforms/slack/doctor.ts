@@ -6,7 +6,7 @@ import { error, type Finding, ok, warning } from "../shared/finding.ts";
 import { createSlackApi, type SlackApi } from "./api/api.ts";
 import { clockText } from "./api/health.ts";
 import { createIdentity } from "./api/identity.ts";
-import { missingScopes, scopesAdvice } from "./api/manifest.ts";
+import { missingScopes, scopesAdvice, searchScope } from "./api/manifest.ts";
 import { hasHistoryLimit } from "./history-limit.ts";
 import { moveAdvice, saysNoAgent } from "./outbound/agent-sessions.ts";
 import type { SlackPlatformOptions } from "./platform.ts";
@@ -47,19 +47,16 @@ async function checkBot(api: SlackApi, token: string, guests: boolean): Promise<
   }
 }
 
-/** Everything else works without it. */
-const searchScope = "search:read.public";
-
 async function checkScopes(scopes: string[] | undefined): Promise<Finding[]> {
   if (scopes === undefined) return [warning("Slack did not say which scopes the token has")];
   const missing = await missingScopes(scopes);
   if (missing === undefined) return [warning("can't read slack/manifest.yaml, so the scopes were not checked")];
-  if (missing.length === 0) return [ok("the token has all scopes of slack/manifest.yaml")];
-  const needed = missing.filter((scope) => scope !== searchScope);
+  const hasSearch = scopes.includes(searchScope);
+  if (missing.length === 0 && hasSearch) return [ok("the token has all scopes of slack/manifest.yaml")];
   const unsearched = `the bot token lacks ${searchScope}, so chat_search finds only what was said since Remora came: ${scopesAdvice}`;
   return [
-    ...(needed.length === 0 ? [] : [error(`the bot token lacks ${needed.join(", ")}: ${scopesAdvice}`)]),
-    ...(missing.includes(searchScope) ? [warning(unsearched)] : []),
+    ...(missing.length === 0 ? [] : [error(`the bot token lacks ${missing.join(", ")}: ${scopesAdvice}`)]),
+    ...(hasSearch ? [] : [warning(unsearched)]),
   ];
 }
 

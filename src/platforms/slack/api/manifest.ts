@@ -17,10 +17,13 @@ const schema = z.object({
 export const scopesAdvice =
   "add them under OAuth & Permissions → Scopes, or paste slack/manifest.yaml under App Manifest; then Install App";
 
-/** Scopes of the manifest that are not among these. Undefined if the manifest can't be read. */
+/** Everything else works without it, so older installations need not add it. */
+export const searchScope = "search:read.public";
+
+/** Scopes of the manifest that are needed and not among these. Undefined if the manifest can't be read. */
 export async function missingScopes(scopes: readonly string[]): Promise<string[] | undefined> {
   const manifest = await readManifest().catch(() => undefined);
-  return manifest?.botScopes.filter((scope) => !scopes.includes(scope));
+  return manifest?.botScopes.filter((scope) => scope !== searchScope && !scopes.includes(scope));
 }
 
 export async function readManifest(): Promise<Manifest> {
