@@ -9,7 +9,20 @@ import { escapeHtml, type Fields, fields, list } from "./escape.ts";
 export type Names = ReadonlyMap<string, string>;
 
 export function slackBlocks(blocks: readonly unknown[], names: Names): string {
-  return blocks.map((block) => blockHtml(fields(block), names)).join("\n");
+  return withTasks(blocks.map(fields))
+    .map((block) => blockHtml(block, names))
+    .join("\n");
+}
+
+/** In a stream, tasks come after their plan; clients show them in it. */
+function withTasks(blocks: readonly Fields[]): Fields[] {
+  const whole: Fields[] = [];
+  for (const block of blocks) {
+    const last = whole.at(-1);
+    if (block.type !== "task_card" || last?.type !== "plan") whole.push(block);
+    else whole.splice(-1, 1, { ...last, tasks: [...list(last.tasks), block] });
+  }
+  return whole;
 }
 
 function blockHtml(block: Fields, names: Names): string {
