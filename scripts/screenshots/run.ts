@@ -74,7 +74,9 @@ async function drawStory(browser: Browser, { moments, names }: Story): Promise<v
     for (const width of widths)
       await shoot(browser, framePage("slack", theme, groups), `slack-story-${theme}-${width}`, width);
   }
-  const excerpt = groups.filter(({ caption }) => caption === excerptCaption);
+  const excerpt = groups
+    .filter(({ caption }) => caption === excerptCaption)
+    .map((group) => ({ ...group, caption: "" }));
   await shoot(browser, framePage("slack", "light", excerpt), "slack-excerpt-light", excerptWidth);
 }
 

@@ -184,14 +184,15 @@ async function play({ slack, moments, names, ben, cara }: Stage): Promise<void> 
     slack.until(() => inThread(ts, as).find((message) => message.isAgents && fits(message)), 90_000);
   const hasButton = (label: string) => (message: SeenMessage) =>
     message.buttons.some((button) => button.label === label);
-  const says = (words: string) => (message: SeenMessage) => message.readable.includes(words);
+  /** With the line that ends it. */
+  const answers = (words: string) => (message: SeenMessage) =>
+    message.readable.includes(words) && hasButton("Details")(message);
   const click = (as: Person, message: SeenMessage, button: string, channel: Channel = general) =>
     slack.interactions.click({ as, on: { channel, ts: message.ts }, button }).acknowledged();
 
   const tests = ask("does the checkout test pass?");
-  await slack.until(() => slack.callsOf("assistant.threads.setStatus").length > 0, 30_000);
-  await find(tests.ts, says("Yes."));
-  await find(tests.ts, hasButton("Details"));
+  await slack.until(() => slack.sessions.of(general, tests.ts)?.status === "processing", 30_000);
+  await find(tests.ts, answers("Yes."));
   keep("Ann asks, and watches the work", inThread(tests.ts));
   await click(ann, await find(tests.ts, hasButton("Details")), "Details");
   const details = await slack
@@ -206,7 +207,7 @@ async function play({ slack, moments, names, ben, cara }: Stage): Promise<void> 
   await slack.until(() => seen(direct, cara).some(hasButton("Approve")), 30_000);
   keep("Cara is not in the channel, so the card comes to her by direct message", seen(direct, cara));
   await click(ben, card, "Approve");
-  await find(install.ts, says("I could not install"));
+  await find(install.ts, answers("I could not install"));
   keep("Ben approves; the card shrinks to a line", inThread(install.ts));
   await slack.until(() => !seen(direct, cara).some(hasButton("Approve")), 30_000);
   keep("Cara's copy shrinks, too", seen(direct, cara));
@@ -222,7 +223,7 @@ async function play({ slack, moments, names, ben, cara }: Stage): Promise<void> 
   const post = await find(announce.ts, hasButton("Approve"));
   keep("A message to another channel", inThread(announce.ts));
   await click(cara, post, "Deny");
-  await find(announce.ts, says("I did not announce it"));
+  await find(announce.ts, answers("I did not announce it"));
   keep("Cara denies", inThread(announce.ts));
 }
 
