@@ -191,7 +191,7 @@ async function drawDashboard(browser: Browser, { remora }: Story): Promise<void>
 }
 
 async function shoot(browser: Browser, html: string, name: string, width: number): Promise<void> {
-  const page = await browser.newPage({ viewport: { width, height: 800 } });
+  const page = await browser.newPage({ viewport: { width, height: 200 } });
   await page.setContent(html);
   await save(await page.screenshot({ fullPage: true }), name);
   await page.close();

@@ -90,10 +90,13 @@ function mrkdwn(text: string, names: Names): string {
     .replaceAll("\n", "<br>");
 }
 
-/** In Slack's tokens, as somebody at UTC reads them on that day. */
+/** In Slack's tokens, as somebody at UTC reads them now. What is in the past is a fixture's, and counts as today. */
 function date(seconds: number, form: string): string {
   const time = new Date(seconds * 1000).toISOString().slice(11, 16);
-  return form.replace(/\{time(?:_secs)?\}/, time).replace(/\{date\w*\}/, form.startsWith("{date") ? "Today" : "today");
+  const day = seconds * 1000 > new Date().setUTCHours(24, 0, 0, 0) ? "Tomorrow" : "Today";
+  return form
+    .replace(/\{time(?:_secs)?\}/, time)
+    .replace(/\{date\w*\}/, form.startsWith("{date") ? day : day.toLowerCase());
 }
 
 function mention(name: string): string {
