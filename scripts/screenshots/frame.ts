@@ -7,6 +7,21 @@ export interface Drawn {
   html: string;
 }
 
+export interface ListedSession {
+  title: string;
+  status: string | undefined;
+  hasStop: boolean;
+  isOpen: boolean;
+}
+
+/** About as Slack's clients say it. */
+const statusWords: Record<string, string> = {
+  processing: "Working…",
+  suspended: "Needs your input",
+  active: "Ready",
+  closed: "Closed",
+};
+
 const colours = {
   slack: {
     light:
@@ -31,8 +46,10 @@ code { background: var(--code); border-radius: 3px; padding: 0 3px; font-size: 1
 .button.success, .discord .button.success { background: #248046; color: #fff } .discord .button.danger { background: #da373c; color: #fff } .menu { display: none } .menu-open .menu { display: block; flex: 0 0 100%; border: 1px solid var(--line); border-radius: 6px; padding: 4px 0; max-width: 260px } .menu span { display: block; padding: 3px 12px } .icon { border: 1px solid var(--line); border-radius: 6px; padding: 2px 8px }
 .mention { background: var(--mention); color: var(--link); border-radius: 3px; padding: 0 2px } a { color: var(--link) } hr { border: 0; border-top: 1px solid var(--line) }
 .embed { border: 1px solid var(--line); border-left: 4px solid; border-radius: 6px; padding: 8px 12px; margin: 4px 0; max-width: 560px } .section { display: flex; justify-content: space-between; gap: 12px; align-items: start }
-.plan { border: 1px solid var(--line); border-radius: 6px; padding: 8px } .unknown { color: #c00 } .caption { color: var(--muted); font-weight: 700; margin: 18px 0 6px; font-size: 13px }
-ul { margin: 2px 0; padding-left: 20px } h1, h2, h3 { font-size: 16px; margin: 4px 0 } .file { border: 1px solid var(--line); border-radius: 6px; padding: 6px 10px; margin: 4px 0; display: inline-block } .head .tag { background: var(--line); border-radius: 3px; font-size: 10px; padding: 0 4px; margin-right: 6px }`;
+.plan { border: 1px solid var(--line); border-radius: 6px; padding: 8px } .unknown { color: #c00 } .caption { color: var(--muted); font-weight: 700; margin: 18px 0 6px; font-size: 13px } .caption:empty { display: none }
+ul { margin: 2px 0; padding-left: 20px } h1, h2, h3 { font-size: 16px; margin: 4px 0 } .file { border: 1px solid var(--line); border-radius: 6px; padding: 6px 10px; margin: 4px 0; display: inline-block } .head .tag { background: var(--line); border-radius: 3px; font-size: 10px; padding: 0 4px; margin-right: 6px }
+.step { display: grid; grid-template-columns: 280px 1fr; gap: 20px; align-items: start } .row { display: flex; justify-content: space-between; gap: 8px; align-items: center; padding: 6px 10px; border-radius: 6px; font-size: 14px; line-height: 1.35 } .row.open { background: var(--mention) } .row > div { min-width: 0 }
+.row .processing { color: var(--link) } .row .suspended { color: #e01e5a; font-weight: 600 } .stop { flex: none; border: 1px solid var(--line); border-radius: 6px; padding: 2px 8px; font-size: 12px; font-weight: 600 }`;
 
 export function framePage(
   service: "slack" | "discord",
@@ -45,7 +62,31 @@ export function framePage(
         `<div class="caption">${escapeHtml(caption)}</div><div${isOpen === true ? ' class="menu-open"' : ""}>${messages.map(messageHtml).join("")}</div>`,
     )
     .join("");
+  return pageHtml(service, theme, body);
+}
+
+function pageHtml(service: "slack" | "discord", theme: "light" | "dark", body: string): string {
   return `<!doctype html><html lang="en"><meta charset="utf-8"><style>:root{${colours[service][theme]}}${css}</style><body class="${service}">${body}</body></html>`;
+}
+
+/** Slack's list of sessions beside the thread that is open, once for each step. */
+export function sessionsPage(
+  theme: "light" | "dark",
+  steps: readonly { caption: string; rows: readonly ListedSession[]; messages: readonly Drawn[] }[],
+): string {
+  const body = steps
+    .map(
+      ({ caption, rows, messages }) =>
+        `<div class="caption">${escapeHtml(caption)}</div><div class="step"><div>${rows.map(rowHtml).join("")}</div><div>${messages.map(messageHtml).join("")}</div></div>`,
+    )
+    .join("");
+  return pageHtml("slack", theme, body);
+}
+
+function rowHtml({ title, status, hasStop, isOpen }: ListedSession): string {
+  const stop = hasStop ? '<span class="stop">■ Stop</span>' : "";
+  const words = statusWords[status ?? ""] ?? "";
+  return `<div class="row${isOpen ? " open" : ""}"><div><div>${escapeHtml(title)}</div><small class="${status}">${escapeHtml(words)}</small></div>${stop}</div>`;
 }
 
 function messageHtml({ author, time, html }: Drawn): string {

@@ -1,6 +1,8 @@
 /**
  * Makes the pictures in `docs/images/`: the team's story on Slack, each kind of card on Slack and Discord, and the
  * dashboard's pages, in both themes and two widths. `npm run screenshots` runs it, and prints the story's words.
+ * `npm run screenshots -- sessions` makes one group alone: team, cards, page, dashboard or sessions.
+ * Emoji need a font, such as that of the package fonts-noto-color-emoji.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,11 +13,12 @@ import { cardMessages as slackCard } from "../../src/platforms/slack/outbound/ca
 import type { ReplyTarget } from "../../src/ports/message.ts";
 import { launchBrowser } from "../../test/doubles/browser.ts";
 import { createHome, startRemora } from "../../test/doubles/remora-process.ts";
+import { sessionScenes, sessionSettings, tellSessions } from "../../test/e2e/sessions-story.ts";
 import { cardKinds, cardOfKind } from "../../test/fixtures/cards.ts";
 import { discordMessage } from "./discord-html.ts";
-import { framePage } from "./frame.ts";
+import { framePage, sessionsPage } from "./frame.ts";
 import { slackBlocks } from "./slack-html.ts";
-import { type Story, tellStory } from "./story.ts";
+import { readMessage, type Story, startWorld, tellStory } from "./story.ts";
 
 const folder = join(import.meta.dirname, "../../docs/images");
 const themes = ["light", "dark"] as const;
@@ -29,22 +32,33 @@ const cardNames = new Map([
 ]);
 const dashboardPages = ["", "turns", "people", "grants", "schedules", "memory", "skills", "settings", "health"];
 
+const chosen = process.argv.slice(2);
+const isChosen = (group: string) => chosen.length === 0 || chosen.includes(group);
+
 const browser = await launchBrowser();
 await mkdir(folder, { recursive: true });
-const story = await tellStory();
 try {
-  printStory(story);
-  await drawStory(browser, story);
-  await drawCards(browser);
-  await drawPage(browser);
-  await story.prepareDashboard();
-  await drawDashboard(browser, story);
+  if (isChosen("cards")) await drawCards(browser);
+  if (isChosen("page")) await drawPage(browser);
+  if (isChosen("sessions")) await drawSessions(browser);
+  if (isChosen("team") || isChosen("dashboard")) await drawTeam(browser);
 } finally {
-  await story.close();
   await browser.close();
 }
 
-function printStory({ moments }: Story): void {
+async function drawTeam(browser: Browser): Promise<void> {
+  const story = await tellStory();
+  try {
+    printStory(story);
+    if (isChosen("team")) await drawStory(browser, story);
+    await story.prepareDashboard();
+    if (isChosen("dashboard")) await drawDashboard(browser, story);
+  } finally {
+    await story.close();
+  }
+}
+
+function printStory({ moments }: Pick<Story, "moments">): void {
   for (const { caption, messages } of moments) {
     console.log(`\n## ${caption}`);
     for (const { author, readable } of messages) console.log(`\n**${author}:** ${readable}`);
@@ -60,8 +74,39 @@ async function drawStory(browser: Browser, { moments, names }: Story): Promise<v
     for (const width of widths)
       await shoot(browser, framePage("slack", theme, groups), `slack-story-${theme}-${width}`, width);
   }
-  const excerpt = groups.filter(({ caption }) => caption === excerptCaption);
+  const excerpt = groups
+    .filter(({ caption }) => caption === excerptCaption)
+    .map((group) => ({ ...group, caption: "" }));
   await shoot(browser, framePage("slack", "light", excerpt), "slack-excerpt-light", excerptWidth);
+}
+
+/** What stands in Slack's list of sessions, for a direct message and for a channel. */
+async function drawSessions(browser: Browser): Promise<void> {
+  const world = await startWorld(sessionScenes(2_500), (slack) => sessionSettings({ slack }));
+  const { slack, home } = world;
+  try {
+    const stories = await tellSessions({ slack, workspace: home.workspace, isPictured: true });
+    const names = new Map([...slack.state.people.values()].map(({ id, displayName }) => [id, displayName]));
+    for (const { id, name } of slack.state.channels.values()) names.set(id, name);
+    for (const [place, steps] of Object.entries(stories)) {
+      printStory({
+        moments: steps.map(({ caption, thread }) => ({
+          caption,
+          messages: thread.map((each) => readMessage(each, names)),
+        })),
+      });
+      const drawn = steps.map(({ thread, ...step }) => ({
+        ...step,
+        messages: thread
+          .map((each) => readMessage(each, names))
+          .map(({ author, blocks }) => ({ author, time: "", html: slackBlocks(blocks, names) })),
+      }));
+      for (const theme of themes)
+        await shoot(browser, sessionsPage(theme, drawn), `slack-sessions-${place}-${theme}`, 960);
+    }
+  } finally {
+    await world.close();
+  }
 }
 
 async function drawCards(browser: Browser): Promise<void> {
@@ -146,7 +191,7 @@ async function drawDashboard(browser: Browser, { remora }: Story): Promise<void>
 }
 
 async function shoot(browser: Browser, html: string, name: string, width: number): Promise<void> {
-  const page = await browser.newPage({ viewport: { width, height: 800 } });
+  const page = await browser.newPage({ viewport: { width, height: 200 } });
   await page.setContent(html);
   await save(await page.screenshot({ fullPage: true }), name);
   await page.close();

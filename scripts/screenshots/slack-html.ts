@@ -9,7 +9,20 @@ import { escapeHtml, type Fields, fields, list } from "./escape.ts";
 export type Names = ReadonlyMap<string, string>;
 
 export function slackBlocks(blocks: readonly unknown[], names: Names): string {
-  return blocks.map((block) => blockHtml(fields(block), names)).join("\n");
+  return withTasks(blocks.map(fields))
+    .map((block) => blockHtml(block, names))
+    .join("\n");
+}
+
+/** In a stream, tasks come after their plan; clients show them in it. */
+function withTasks(blocks: readonly Fields[]): Fields[] {
+  const whole: Fields[] = [];
+  for (const block of blocks) {
+    const last = whole.at(-1);
+    if (block.type !== "task_card" || last?.type !== "plan") whole.push(block);
+    else whole.splice(-1, 1, { ...last, tasks: [...list(last.tasks), block] });
+  }
+  return whole;
 }
 
 function blockHtml(block: Fields, names: Names): string {
@@ -77,10 +90,13 @@ function mrkdwn(text: string, names: Names): string {
     .replaceAll("\n", "<br>");
 }
 
-/** In Slack's tokens, as somebody at UTC reads them on that day. */
+/** In Slack's tokens, as somebody at UTC reads them now. What is in the past is a fixture's, and counts as today. */
 function date(seconds: number, form: string): string {
   const time = new Date(seconds * 1000).toISOString().slice(11, 16);
-  return form.replace(/\{time(?:_secs)?\}/, time).replace(/\{date\w*\}/, form.startsWith("{date") ? "Today" : "today");
+  const day = seconds * 1000 > new Date().setUTCHours(24, 0, 0, 0) ? "Tomorrow" : "Today";
+  return form
+    .replace(/\{time(?:_secs)?\}/, time)
+    .replace(/\{date\w*\}/, form.startsWith("{date") ? day : day.toLowerCase());
 }
 
 function mention(name: string): string {

@@ -4,15 +4,21 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { createHome, type RemoraProcess, startRemora } from "../../test/doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../../test/doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../../test/doubles/slack/double.ts";
 import type { SeenMessage } from "../../test/doubles/slack/see.ts";
 import type { Channel, Person } from "../../test/doubles/slack/state.ts";
 import { type Scene, startStoryModel } from "./story-model.ts";
 
+export interface ReadMessage {
+  author: string;
+  blocks: readonly unknown[];
+  readable: string;
+}
+
 export interface Moment {
   caption: string;
-  messages: { author: string; blocks: readonly unknown[]; readable: string }[];
+  messages: ReadMessage[];
 }
 
 export interface Story {
@@ -79,34 +85,66 @@ const scenes: Scene[] = [
   },
 ];
 
-export async function tellStory(): Promise<Story> {
+interface StartedWorld {
+  slack: SlackDouble;
+  home: RemoraHome;
+  remora: RemoraProcess;
+  close(): Promise<void>;
+}
+
+/** The real process beside Slack's double and a model that knows the scenes. */
+export async function startWorld(
+  scenes: readonly Scene[],
+  settingsOf: (slack: SlackDouble, home: RemoraHome) => object | Promise<object>,
+): Promise<StartedWorld> {
   const [slack, home, model] = await Promise.all([createSlackDouble(), createHome(), startStoryModel(scenes)]);
   slack.limits.isEnforced = false;
-  const { ann, ben, general } = slack;
-  const cara = slack.workspace.addPerson({ name: "Cara" });
-  const announcements = slack.workspace.addChannel({ name: "announcements", members: [ann, ben, cara] });
-  const site = join(dirname(home.data), "website");
-  await createSite(site);
   const config = join(dirname(home.data), "remora.yaml");
-  await writeFile(config, JSON.stringify(settings({ slack, site, ben, cara })));
+  await writeFile(config, JSON.stringify(await settingsOf(slack, home)));
   const remora = await startRemora(home, {
     REMORA_CONFIG: config,
     ...{ ANTHROPIC_API_KEY: "story-key", ANTHROPIC_BASE_URL: model.url },
     ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
   });
+  return {
+    ...{ slack, home, remora },
+    async close() {
+      await remora.kill();
+      await Promise.all([slack.stop(), model.close()]);
+      await home.remove();
+    },
+  };
+}
+
+export async function tellStory(): Promise<Story> {
+  const world = await startWorld(scenes, async (slack, home) => {
+    const site = join(dirname(home.data), "website");
+    await createSite(site);
+    return settings({ slack, site, ben: slack.ben, cara: slack.workspace.addPerson({ name: "Cara" }) });
+  });
+  const { slack, remora, close } = world;
+  const { ann, ben, general } = slack;
+  const cara = slack.workspace.person("Cara");
+  const announcements = slack.workspace.addChannel({ name: "announcements", members: [ann, ben, cara] });
   const names = new Map([ann, ben, cara].map((person) => [person.id, person.displayName]));
   names.set(slack.state.app.botUserId, "Remora");
   names.set(announcements.id, "announcements").set(general.id, "general");
   const moments: Moment[] = [];
   await play({ slack, moments, names, ben, cara });
   return {
-    ...{ moments, names, remora },
+    ...{ moments, names, remora, close },
     prepareDashboard: () => prepare({ slack, moments, names, ben, cara }),
-    async close() {
-      await remora.kill();
-      await Promise.all([slack.stop(), model.close()]);
-      await home.remove();
-    },
+  };
+}
+
+export function readMessage(
+  { userId, isAgents, blocks, readable, text }: SeenMessage,
+  names: ReadonlyMap<string, string>,
+): ReadMessage {
+  return {
+    author: isAgents ? "Remora" : (names.get(userId) ?? userId),
+    blocks: blocks.length > 0 ? [...blocks] : [{ type: "section", text: { type: "mrkdwn", text } }],
+    readable,
   };
 }
 
@@ -139,28 +177,22 @@ async function play({ slack, moments, names, ben, cara }: Stage): Promise<void> 
   const seen = (channel: Channel, as: Person, thread?: string) =>
     slack.see({ in: channel, as, ...(thread === undefined ? {} : { thread }) });
   const keep = (caption: string, messages: SeenMessage[]) =>
-    moments.push({
-      caption,
-      messages: messages.map(({ userId, isAgents, blocks, readable, text }) => ({
-        author: isAgents ? "Remora" : (names.get(userId) ?? userId),
-        blocks: blocks.length > 0 ? [...blocks] : [{ type: "section", text: { type: "mrkdwn", text } }],
-        readable,
-      })),
-    });
+    moments.push({ caption, messages: messages.map((message) => readMessage(message, names)) });
   const ask = (text: string) => slack.people.say({ as: ann, in: general, text: `@Remora ${text}` });
   const inThread = (ts: string, as: Person = ann) => seen(general, as, ts);
   const find = (ts: string, fits: (message: SeenMessage) => boolean, as: Person = ann) =>
     slack.until(() => inThread(ts, as).find((message) => message.isAgents && fits(message)), 90_000);
   const hasButton = (label: string) => (message: SeenMessage) =>
     message.buttons.some((button) => button.label === label);
-  const says = (words: string) => (message: SeenMessage) => message.readable.includes(words);
+  /** With the line that ends it. */
+  const answers = (words: string) => (message: SeenMessage) =>
+    message.readable.includes(words) && hasButton("Details")(message);
   const click = (as: Person, message: SeenMessage, button: string, channel: Channel = general) =>
     slack.interactions.click({ as, on: { channel, ts: message.ts }, button }).acknowledged();
 
   const tests = ask("does the checkout test pass?");
-  await slack.until(() => slack.callsOf("assistant.threads.setStatus").length > 0, 30_000);
-  await find(tests.ts, says("Yes."));
-  await find(tests.ts, hasButton("Details"));
+  await slack.until(() => slack.sessions.of(general, tests.ts)?.status === "processing", 30_000);
+  await find(tests.ts, answers("Yes."));
   keep("Ann asks, and watches the work", inThread(tests.ts));
   await click(ann, await find(tests.ts, hasButton("Details")), "Details");
   const details = await slack
@@ -175,7 +207,7 @@ async function play({ slack, moments, names, ben, cara }: Stage): Promise<void> 
   await slack.until(() => seen(direct, cara).some(hasButton("Approve")), 30_000);
   keep("Cara is not in the channel, so the card comes to her by direct message", seen(direct, cara));
   await click(ben, card, "Approve");
-  await find(install.ts, says("I could not install"));
+  await find(install.ts, answers("I could not install"));
   keep("Ben approves; the card shrinks to a line", inThread(install.ts));
   await slack.until(() => !seen(direct, cara).some(hasButton("Approve")), 30_000);
   keep("Cara's copy shrinks, too", seen(direct, cara));
@@ -191,7 +223,7 @@ async function play({ slack, moments, names, ben, cara }: Stage): Promise<void> 
   const post = await find(announce.ts, hasButton("Approve"));
   keep("A message to another channel", inThread(announce.ts));
   await click(cara, post, "Deny");
-  await find(announce.ts, says("I did not announce it"));
+  await find(announce.ts, answers("I did not announce it"));
   keep("Cara denies", inThread(announce.ts));
 }
 

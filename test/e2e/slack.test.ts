@@ -6,6 +6,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createModelServer } from "../../bench/model-server.ts";
+import { startStoryModel } from "../../scripts/screenshots/story-model.ts";
 import { createFailingModel } from "../doubles/failing-model.ts";
 import { startRemora as startHere } from "../doubles/remora-in-process.ts";
 import {
@@ -19,6 +20,7 @@ import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts"
 import type { Said } from "../doubles/slack/people.ts";
 import type { SeenMessage } from "../doubles/slack/see.ts";
 import { isWhole } from "../faults/share.ts";
+import { type SessionStep, sessionScenes, sessionSettings, tellSessions } from "./sessions-story.ts";
 
 const killPointsModule = resolve(import.meta.dirname, "../faults/kill-points.ts");
 
@@ -475,4 +477,49 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(whole?.ts).toBe(answer.ts);
     expect(whole?.readable.match(/1 action · /g)).toHaveLength(1);
   });
+
+  onlyOnce(
+    "the list of sessions says of a DM and of a channel what each thread waits for, and nothing works on overnight",
+    async () => {
+      const model = await startStoryModel(sessionScenes(100));
+      const story = join(home.data, "../sessions.yaml");
+      await writeFile(story, JSON.stringify(sessionSettings({ slack })));
+      await start({ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: story });
+      const { dm, channel } = await tellSessions({ slack, workspace: home.workspace, isPictured: false });
+      await stop();
+      await model.close();
+      const days = "How many working days until 18 December? Tell everybody";
+      const [page, deployment] = [
+        "What does HTTP 451 mean?",
+        "Please watch the deployment and tell me when it is done",
+      ];
+      expect(listed(dm)).toEqual([
+        [`${days}: processing*`],
+        [`${page}: active`, `${days}: suspended`],
+        [`${days}: active`, `${page}: active`],
+        [`${deployment}: processing*`, `${days}: active`, `${page}: active`],
+        [`${deployment}: active`, `${days}: active`, `${page}: active`],
+        [`${deployment}: closed`, `${days}: active`, `${page}: active`],
+        ["Good morning!: active", `${days}: active`, `${deployment}: closed`, `${page}: active`],
+      ]);
+      const version = "please announce what is new in 1.4.2";
+      expect(listed(channel)).toEqual([
+        [`${version}: processing*`],
+        [`${version}: suspended`],
+        [`${version}: active`],
+        ["when is the next release?: active", `${version}: active`],
+      ]);
+      const told = slack.sessions.list().filter(({ title }) => title === days || title === version);
+      // Nothing that Slack ends by itself after an hour.
+      const states = "processing* suspended processing* active processing* active";
+      expect(told).toHaveLength(2);
+      for (const { history } of told) {
+        expect(history.map(({ status, isStoppable }) => status + (isStoppable ? "*" : "")).join(" ")).toBe(states);
+      }
+    },
+  );
 });
+
+function listed(steps: SessionStep[]): string[][] {
+  return steps.map(({ rows }) => rows.map(({ title, status, hasStop }) => `${title}: ${status}${hasStop ? "*" : ""}`));
+}

@@ -189,7 +189,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       },
     };
     const interactions = createInteractions({ ...shared, formContents, describeFiles: files.describe });
-    const commands = createCommands({ ...shared, threads, authors, directMessages, onTaken });
+    const onEnded = (conversationId: string) => void pane.endIfIdle(conversationId, "closed");
+    const commands = createCommands({ ...shared, threads, authors, directMessages, onTaken, onEnded });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {
       readMissedChanges,

@@ -9,7 +9,7 @@ import type { InboundMessage } from "../../../ports/message.ts";
 import { anyAnswer } from "../api/api.ts";
 import { parseConversationId, placeOf } from "../conversation-id.ts";
 import type { Handling } from "../interactions/handling.ts";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessions, SessionState } from "./agent-sessions.ts";
 import { sessionTitle } from "./session-title.ts";
 
 export interface AssistantPane {
@@ -19,8 +19,8 @@ export interface AssistantPane {
   stopped(event: unknown): Promise<void>;
   renamed(event: unknown): void;
   said(message: InboundMessage): void;
-  /** Ends a session that shows work although no turn and no message is left there. Never rejects. */
-  endIfIdle(conversationId: string): Promise<void>;
+  /** Ends a session if no turn and no message is left there, whatever it shows. Never rejects. */
+  endIfIdle(conversationId: string, state?: SessionState): Promise<void>;
   /** A person took a message back, perhaps before its turn began. */
   withdrawn(messageId: string): Promise<void>;
 }
@@ -55,13 +55,13 @@ export function createAssistantPane(options: AssistantPaneOptions): AssistantPan
     });
   }
 
-  async function endIfIdle(conversationId: string): Promise<void> {
+  async function endIfIdle(conversationId: string, state: SessionState = "active"): Promise<void> {
     const place = parseConversationId(conversationId);
     if (place === undefined || place.thread === null) return;
     try {
       const left = await handlers.unanswered("slack");
       if (left.some((message) => message.conversationId === conversationId)) return;
-      await sessions(place.channel, place.thread).set("active");
+      await sessions(place.channel, place.thread).set(state);
     } catch (thrown) {
       log.warn({ error: messageOf(thrown) }, "could not see whether a session is over");
     }
