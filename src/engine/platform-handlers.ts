@@ -7,7 +7,7 @@ import type { ChatLog } from "../ports/chat-log.ts";
 import type { Commands } from "../ports/command.ts";
 import type { ContextBuilder } from "../ports/context.ts";
 import type { Conversations } from "../ports/conversation.ts";
-import type { Notice } from "../ports/message.ts";
+import { type Notice, silence } from "../ports/message.ts";
 import type { PlatformHandlers } from "../ports/platform.ts";
 import type { Questions } from "../ports/question.ts";
 import { withSkill } from "./asked-skill.ts";
@@ -39,13 +39,13 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
       if (verdict.type === "refused") {
         const { platform, author, conversationId } = message;
         log.info({ platform, person: author.id, conversationId, why: verdict.why }, "a message was refused");
-        return verdict.notice;
+        return verdict.notice ?? silence;
       }
       const refusal = options.refusal();
       if (refusal !== undefined) return refusal;
       // A message that says only `stop` works like the command. If nothing is running, it is an ordinary message.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
-      if (isStop && (await conversations.stopFor(message))) return undefined;
+      if (isStop && (await conversations.stopFor(message))) return silence;
       const besides = isStop ? await conversations.stopBeside(message) : 0;
       if (besides > 0)
         return { text: besides === 1 ? "Stopped." : `Stopped ${besides} requests, in all threads here.` };
@@ -55,7 +55,7 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
       if (request.type === "limited") {
         const { platform, author, conversationId } = message;
         log.warn({ platform, person: author.id, conversationId, why: request.why }, "a request was left out");
-        return request.notice;
+        return request.notice ?? silence;
       }
       context.prepare(asked.message);
       try {

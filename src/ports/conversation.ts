@@ -23,8 +23,8 @@ export interface Conversations {
   /** If `overlap` is `steer`, takes the requester's new messages into the running turn. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   wake(turnId: string): Promise<void>;
-  /** Ends turns and waiting requests, and resolves to how many. */
-  stop(conversationId: string): Promise<number>;
+  /** Ends turns and waiting requests, and resolves to how many: all, or those of which everything was said by `saidBy`. */
+  stop(conversationId: string, saidBy?: number): Promise<number>;
   /** Resolves to false if the turn has ended or does not exist. */
   stopTurn(turnId: string): Promise<boolean>;
   /**

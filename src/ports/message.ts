@@ -67,6 +67,8 @@ export interface InboundMessage {
   /** The platform's message that the answer belongs to, if `id` is not one, because a person pressed Retry. */
   replyTo?: string;
   at: number;
+  /** A reply in a thread of a DM. */
+  isInThread?: boolean;
   /** Where the request was asked, if it is answered elsewhere. What was said before it is read there. Set only by Remora itself. */
   askedAt?: { conversationId: string; messageId: string };
   /** The schedule whose run a click repeats, so that the repetition counts in its budget. Set only by Remora itself. */
@@ -152,12 +154,17 @@ export interface Notice {
   later?: string;
 }
 
+/** The message gets no answer and no word: the author was told a moment ago, or nothing is left to say. */
+export const silence: Notice = { text: "" };
+
 export interface InboundCommand {
   platform: string;
   conversationId: string;
   scope: Scope;
   /** The command was given in a thread, and is about that thread. */
   isInThread?: boolean;
+  /** Concerns only what was said by then, because the service may deliver the command again, and late. */
+  saidBy?: number;
   /** Given in a DM whose conversations are its threads, but in none of them: the service has no commands in threads. */
   isBesideThreads?: boolean;
   channelId?: string;

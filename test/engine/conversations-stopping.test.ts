@@ -65,6 +65,8 @@ describe("stopping", () => {
     expect(await conversations.stopFor(stop)).toBe(false);
     expect(await conversations.stopBeside(inDm("5", 5, { scope: "channel:c1", isDirect: false }))).toBe(0);
     expect(await conversations.stopBeside(inDm("6", 6, { conversationId: "test:dm:4" }))).toBe(0);
+    // Below an answer of another conversation.
+    expect(await conversations.stopBeside(inDm("7", 7, { isInThread: true }))).toBe(0);
     expect(await conversations.stopBeside(stop)).toBe(2);
     expect(await conversations.stopBeside(stop)).toBe(0);
     expect(await conversations.accept(stop)).toBe(false);
@@ -219,7 +221,7 @@ describe("stopping", () => {
     });
   });
 
-  test("a stop message that is delivered again does not stop later messages", async () => {
+  test("a stop message or a click on stop that is delivered again does not stop later messages", async () => {
     const [first, second] = [createLatch(), createLatch()];
     const ends: string[] = [];
     const conversations = create({
@@ -231,6 +233,7 @@ describe("stopping", () => {
       },
     });
     const stop = inboundMessage({ id: "2", text: "stop", at: 2 });
+    const { conversationId } = stop;
     expect(await conversations.stopFor(stop)).toBe(false);
     await conversations.accept(inboundMessage({ id: "1", text: "one", at: 1 }));
     await expect.poll(async () => (await conversations.status()).running).toBe(1);
@@ -241,6 +244,7 @@ describe("stopping", () => {
     await conversations.accept(inboundMessage({ id: "3", text: "three", at: 3 }));
     await expect.poll(async () => (await conversations.status()).running).toBe(1);
     expect(await conversations.stopFor(stop)).toBe(true);
+    expect(await conversations.stop(conversationId, 2)).toBe(0);
     second.open();
     await conversations.whenIdle();
     expect(ends).toEqual(["one stopped", "three done"]);

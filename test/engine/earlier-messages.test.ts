@@ -78,6 +78,23 @@ describe("what a turn hears", () => {
     expect(asked.map(({ since }) => since)).toEqual([undefined, "m1"]);
   });
 
+  test("which channel the author looks at when they say the last of it", async () => {
+    const looked: unknown[] = [];
+    const look: Read = async (message, wanted) => {
+      looked.push(message.lookingAt);
+      return await readLines(message, wanted, never);
+    };
+    const [before, after] = [
+      { id: "m1", lookingAt: "C1" },
+      { id: "m2", lookingAt: "C2" },
+    ];
+    await reader(look).read(turnOf(before, after), never);
+    await reader(look).read(turnOf({ id: "m1" }, after), never);
+    await reader(look).read(turnOf(before, { id: "m2" }), never);
+    await reader(look).read(turnOf(before, { ...after, author: ben }), never);
+    expect(looked).toEqual(["C2", "C2", undefined, undefined]);
+  });
+
   test("not what was said to the agent, here or in another conversation, and not its answers", async () => {
     const inbox = createInbox(ledger);
     await inbox.keep(inboundMessage({ id: "asked", at: 5 }));

@@ -237,9 +237,17 @@ export function createConversations(options: ConversationsOptions): Conversation
       return kept === undefined ? [] : await messages.take(said);
     },
     wake,
-    async stop(conversationId) {
-      const queued = await stopQueued(() => true, conversationId);
-      return queued + (await endTurns(await activeTurns(ledger, conversationId), "stopped"));
+    async stop(conversationId, saidBy = Number.POSITIVE_INFINITY) {
+      const isMeant = ({ at }: InboundMessage) => at <= saidBy;
+      const queued = await stopQueued(isMeant, conversationId);
+      const turns = await activeTurns(ledger, conversationId);
+      return (
+        queued +
+        (await endTurns(
+          turns.filter((turn) => turn.messages.every(isMeant)),
+          "stopped",
+        ))
+      );
     },
     async stopTurn(turnId) {
       const entry = await ledger.get("turn", turnId);
@@ -258,9 +266,9 @@ export function createConversations(options: ConversationsOptions): Conversation
       return true;
     },
     async stopBeside(message) {
-      const { conversationId, isDirect, scope, author, at } = message;
+      const { conversationId, isDirect, isInThread, scope, author, at } = message;
       const begun = await ledger.list("turn", { group: conversationId, limit: 1 });
-      if (!isDirect || begun.length > 0) return 0;
+      if (!isDirect || isInThread === true || begun.length > 0) return 0;
       const isEarlier = (other: InboundMessage) =>
         other.scope === scope &&
         other.author.id === author.id &&

@@ -65,7 +65,12 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
     const { messages: maxMessages, channelMessages, channelMs } = limits;
     const said = turn.messages.map(({ text }) => text).join("\n");
     const mark = await markOf(turn.conversationId);
-    const earlier = await inTime(read, first, { said, maxMessages, channelMessages, channelMs, ...mark }, signal);
+    const newest = turn.messages.at(-1);
+    // What its author looks at when they say the last of it: "this channel" is that one.
+    const lookingAt = newest?.author.id === first.author.id ? newest.lookingAt : undefined;
+    const { lookingAt: _, ...asked } = first;
+    const from = lookingAt === undefined ? asked : { ...asked, lookingAt };
+    const earlier = await inTime(read, from, { said, maxMessages, channelMessages, channelMs, ...mark }, signal);
     return {
       ...earlier,
       lines: await newLines(earlier.lines, turn, mark.since !== undefined || mark.after !== undefined),

@@ -221,6 +221,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   }
 
   function tellAuthor(messageId: string, { text }: Notice, channelId: string): void {
+    if (text === "") return;
     const [content = ""] = renderAll(text);
     const post = { nonce: nonceOf(messageId, "notice"), retry: "brief" as const, replyTo: messageId };
     messages

@@ -97,7 +97,7 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
     const inbound = inboundOf(message);
     const notice = await connected().onMessage(inbound);
     await store.markHandedOver(message.id);
-    if (notice === undefined) return;
+    if (notice === undefined || notice.text === "") return;
     const { place, thread, author } = message;
     await store.put(receiptFor({ place, thread, text: notice.text, onlyFor: author.id }));
   }

@@ -107,6 +107,17 @@ describe("where it is said", () => {
     expect(slack.timeline(slack.ann)).toMatchObject([{ ts: id.split(":")[1], answers: ["That is a lot at once."] }]);
   });
 
+  test("a message that is left out without a word has no session, and its thread does not belong to the agent", async () => {
+    const { slack } = world;
+    agent.notice = { text: "" };
+    const { id } = await say({ text: "@Remora hello" });
+    const thread = id.split(":")[1] ?? "";
+    await say({ as: slack.ben, thread, text: "what now?" });
+    expect(agent.kept.map(({ isAddressed }) => isAddressed)).toEqual([true, false]);
+    expect(slack.see({ in: slack.general }).filter(({ isAgents }) => isAgents)).toEqual([]);
+    expect(slack.sessions.list()).toEqual([]);
+  });
+
   test("a guest can't open the DM of an agent, and is heard where they mention it", async () => {
     const { slack } = world;
     const guest = slack.workspace.addPerson({ name: "Gus", isGuest: true });

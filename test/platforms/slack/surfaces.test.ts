@@ -302,5 +302,8 @@ describe("the assistant pane", () => {
     expect(agent.commands).toMatchObject([
       { name: "stop", conversationId: message.conversationId, isInThread: true, by: { id: slack.ben.id } },
     ]);
+    const [stop] = agent.commands;
+    expect(stop?.saidBy).toBeGreaterThan(message.at);
+    expect(stop?.saidBy).toBeLessThanOrEqual(slack.clock.now());
   });
 });

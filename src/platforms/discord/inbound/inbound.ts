@@ -68,7 +68,7 @@ export function createInbound(options: InboundOptions): Inbound {
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
       if (notice?.later !== undefined) throw refusedForNow(message, notice.later, raw.channel_id);
-      const thread = message.isAddressed ? messageThread(message) : undefined;
+      const thread = message.isAddressed && notice === undefined ? messageThread(message) : undefined;
       // Needed even before the thread exists: if somebody opens it later, its messages belong to this conversation.
       if (thread !== undefined) cursors.markOwn(thread, raw.guild_id ?? "", raw.id);
       onKept(message, notice, raw.channel_id);

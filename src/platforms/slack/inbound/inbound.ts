@@ -125,6 +125,7 @@ export function createInbound(options: InboundOptions): Inbound {
       ...(await renderMessage(event, self, isAddressed)),
       isAddressed,
       isDirect: isDm,
+      ...(isDm && thread !== null ? { isInThread: true } : {}),
       ...(isPrivate && !isDm ? { isPrivate } : {}),
       ...(looked === undefined ? {} : { lookingAt: looked }),
       ...(isDm ? {} : { link: messageLink(self.url, { channel, ts }, thread) }),
@@ -181,6 +182,7 @@ export function createInbound(options: InboundOptions): Inbound {
   }
 
   async function tell(message: InboundMessage, notice: Notice): Promise<void> {
+    if (notice.text === "") return;
     await options.sendNotice(message, notice).catch((thrown: unknown) => {
       log.warn({ message: message.id, error: messageOf(thrown) }, "could not tell a person why they get no answer");
     });

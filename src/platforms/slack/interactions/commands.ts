@@ -56,7 +56,7 @@ export function createCommands(options: CommandsOptions): Commands {
       const notice = await handlers.onMessage(message);
       if (notice === undefined) return options.onTaken(message);
       await api.call("chat.delete", { channel, ts }, anyAnswer);
-      await ephemeral.markdown(recipient, notice.text);
+      await ephemeral.markdown(recipient, notice.text || "I left this out. Try again in a minute.");
     } catch (thrown) {
       await api.call("chat.delete", { channel, ts }, anyAnswer).catch(() => {});
       throw thrown;

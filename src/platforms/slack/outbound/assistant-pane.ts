@@ -7,7 +7,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
 import { anyAnswer } from "../api/api.ts";
-import { parseConversationId, placeOf } from "../conversation-id.ts";
+import { isDirect, parseConversationId, placeOf, timeOf } from "../conversation-id.ts";
 import type { Handling } from "../interactions/handling.ts";
 import type { AgentSessions, SessionState } from "./agent-sessions.ts";
 import { sessionTitle } from "./session-title.ts";
@@ -31,7 +31,12 @@ export interface AssistantPaneOptions extends Handling {
 
 const openedSchema = z.object({ assistant_thread: z.object({ channel_id: z.string(), thread_ts: z.string() }) });
 const tabSchema = z.object({ channel: z.string(), tab: z.literal("messages") });
-const stoppedSchema = z.object({ channel: z.string(), user: z.string(), thread_ts: z.string().optional() });
+const stoppedSchema = z.object({
+  channel: z.string(),
+  user: z.string(),
+  thread_ts: z.string().optional(),
+  event_ts: z.string(),
+});
 const renamedSchema = z.object({ channel: z.string(), thread_ts: z.string() });
 const minSuggestIntervalMs = 3_600_000;
 
@@ -87,11 +92,21 @@ export function createAssistantPane(options: AssistantPaneOptions): AssistantPan
     async stopped(event) {
       const parsed = stoppedSchema.safeParse(event);
       if (!parsed.success) return;
-      const { channel, user, thread_ts: thread } = parsed.data;
+      const { channel, user, thread_ts: thread, event_ts: ts } = parsed.data;
+      // Without a thread, it would stop what others asked in the channel.
+      if (thread === undefined && !isDirect(channel)) return;
       const [{ teamId: team }, by] = await Promise.all([identity(), people.author(user)]);
       const place = placeOf({ team, channel, thread: thread ?? null }, user);
       const isInThread = thread !== undefined;
-      await handlers.onCommand({ ...place, isInThread, name: "stop", rest: "", by, at: Date.now() });
+      await handlers.onCommand({
+        ...place,
+        isInThread,
+        name: "stop",
+        rest: "",
+        by,
+        at: Date.now(),
+        saidBy: timeOf(ts),
+      });
       // A turn that runs, or waits for people, sets the state itself when it ends.
       await endIfIdle(place.conversationId);
     },
