@@ -42,7 +42,7 @@ export interface Refusing {
 /** No method has this one. */
 export const unknownError = "an_error_of_next_year";
 const maxCalls = 12;
-const withinMs = 15_000;
+const withinMs = 2_500;
 
 export const after = (work: () => Promise<unknown>) => async (refuse: () => void) => {
   refuse();
@@ -107,7 +107,14 @@ export async function createRefusing(options?: WorldOptions): Promise<Refusing> 
         if (says !== undefined) await expect.poll(read, { timeout: withinMs, interval: 10 }).toMatch(says);
       } else if (says !== undefined) expect(rejected.code).toMatch(mayReject);
       if (method !== "upload" && method !== "response_url")
-        expect(slack.callsOf(method).some(({ answer }) => answer?.error === error)).toBe(true);
+        await slack.until(
+          () =>
+            slack
+              .callsOf(method)
+              .slice(calls)
+              .some(({ answer }) => answer?.error === error),
+          withinMs,
+        );
       expect([read(), rejected?.plain ?? "", isTool ? (rejected?.message ?? "") : ""].join("\n")).not.toContain(error);
       expect(slack.callsOf(method).length - calls).toBeLessThanOrEqual(maxCalls);
       slack.state.views.clear();
