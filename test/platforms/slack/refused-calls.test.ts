@@ -2,10 +2,12 @@
  * Each error that a method documents, and one that nobody knows, is given once to each caller of the method: nothing is lost,
  * nobody reads a name of Slack's, nothing is tried for ever. Plain runs take a share of the errors; `npm run chaos` takes all.
  */
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ChatActions } from "../../../src/ports/chat.ts";
-import type { Posts, Reply } from "../../../src/ports/platform.ts";
+import type { Platform, Posts, Reply } from "../../../src/ports/platform.ts";
 import { createCard, createPosts, createQuestion, targetOf } from "../../conformance/platform-world.ts";
+import { openedFile } from "../../doubles/opened-file.ts";
 import { shareOf } from "../../faults/share.ts";
 import { after, createRefusing, type RefusedCaller, type Refusing, refusalsOf, unknownError } from "./refusing.ts";
 
@@ -57,6 +59,34 @@ async function updated(refuse: () => void): Promise<void> {
   await reply(posts).finish(words, []);
 }
 
+const file = { name: "words.txt", path: fileURLToPath(import.meta.url), mimeType: "text/plain" };
+const withFile = after(() => reply().finish(words, [file]));
+const fileId = () => {
+  const { slack } = refusing.world;
+  slack.people.say({ as: slack.ann, in: slack.general, text: "this", files: [{ name: "a.txt", content: "alpha" }] });
+  return [...slack.state.files.keys()].at(-1) ?? "";
+};
+
+/** What it says instead of results is for the model, too. */
+async function searched(by: Platform, messageIds: string[]): Promise<void> {
+  const { notice } =
+    (await by.chat?.search?.({ text: "axolotl", limit: 5 }, { ...here(), messageIds, listed: [] })) ?? {};
+  expect(notice ?? "").not.toMatch(/[a-z]_[a-z]/);
+}
+
+/** Without the token of a message, it searches with a user's. */
+async function searchedAsUser(): Promise<void> {
+  const { slack, another } = refusing.world;
+  const { botToken, appToken, apiUrl } = slack;
+  const access = {
+    botToken,
+    apiUrl,
+    transport: { type: "socket", appToken },
+    userToken: slack.userToken(slack.ann),
+  } as const;
+  await searched(await another({ access }), []);
+}
+
 const callers: Record<string, RefusedCaller> = {
   "an answer": { method: "chat.postMessage", run: after(() => reply().finish(words, [])), says: words },
   "a failure": { method: "chat.postMessage", run: after(() => reply().fail("", words)), says: words },
@@ -95,6 +125,65 @@ const callers: Record<string, RefusedCaller> = {
     run: after(() => refusing.world.platform.reach.people([refusing.somebody().id], refusing.message.conversationId)),
   },
   "the history for a tool": { method: "conversations.replies", run: after(() => chat().history(here(), { limit: 5 })) },
+  "who somebody is": {
+    method: "usergroups.list",
+    run: after(async () => refusing.world.platform.lookUp?.(refusing.message.author, refusing.message.conversationId)),
+  },
+  "who may read a channel": {
+    method: "conversations.info",
+    run: after(async () => refusing.world.platform.mayRead?.(refusing.message.conversationId, refusing.message.author)),
+  },
+  "a channel by its name": {
+    method: "conversations.list",
+    run: after(() => chat().history({ ...here(), channel: "#general" }, { limit: 5 })),
+    isTool: true,
+  },
+  "the history of a channel": {
+    method: "conversations.history",
+    run: after(() => chat().history({ ...here(), channel: refusing.world.slack.general.id }, { limit: 5 })),
+    isTool: true,
+  },
+  "the files of a message": {
+    method: "conversations.replies",
+    run: after(async () => chat().files?.(here(), refusing.message.id)),
+    isTool: true,
+  },
+  "the channels of somebody": {
+    method: "users.conversations",
+    run: after(() => chat().channels(here())),
+    isTool: true,
+  },
+  "who would read a post": {
+    method: "conversations.info",
+    run: after(() => chat().audience({ ...here(), channel: refusing.world.slack.general.id })),
+    isTool: true,
+  },
+  "a search as the person who asks": {
+    method: "assistant.search.context",
+    run: after(() => searched(refusing.world.platform, [refusing.message.id])),
+    isTool: true,
+  },
+  "a search as a user": {
+    method: "search.messages",
+    run: after(searchedAsUser),
+    isTool: true,
+  },
+  "the announced file of an answer": { method: "files.getUploadURLExternal", run: withFile, says: words },
+  "the sent file of an answer": { method: "upload", run: withFile, says: words },
+  "the shown file of an answer": { method: "files.completeUploadExternal", run: withFile, says: words },
+  "a tool's file": {
+    method: "files.completeUploadExternal",
+    run: after(() => chat().post(here(), { text: words, files: [file], key: `k${refusing.turn}` })),
+    isTool: true,
+  },
+  "a file of a message": {
+    method: "files.info",
+    async run(refuse) {
+      refuse();
+      const attachment = { name: "a.txt", mimeType: "text/plain", bytes: 5, source: { id: fileId() } };
+      await openedFile(refusing.world.platform, attachment);
+    },
+  },
 };
 
 describe.each(Object.entries(callers))("%s", (_, caller) => {
