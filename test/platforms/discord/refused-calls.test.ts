@@ -6,7 +6,6 @@
 import { RESTJSONErrorCodes } from "discord.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { InboundMessage } from "../../../src/ports/message.ts";
-import { answerInWordsLabel } from "../../../src/ports/question.ts";
 import { createCard, createPosts, createQuestion, targetOf } from "../../conformance/platform-world.ts";
 import type { InteractionHandle } from "../../doubles/discord/people-interactions.ts";
 import { shareOf } from "../../faults/share.ts";
@@ -16,7 +15,7 @@ import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts"
 const words = "What must not be lost";
 const unknown = 599_999;
 const codes = Object.values(RESTJSONErrorCodes).filter((code) => typeof code === "number");
-const sharesOf = 70;
+const sharesOf = 60;
 const maxRequests = 20;
 
 let bot: DiscordBot;
@@ -64,7 +63,7 @@ const slash = (text: string, name = "status") => {
 
 async function clicked(refuse: () => void, button: string): Promise<unknown> {
   await reply().ask({
-    ...createCard(message, { choices: ["approve", "deny", "edit"], editJson: "{}" }),
+    ...createCard(message, { choices: ["approve", "deny", "allow"], grantText: "npm test" }),
     id: `c${turns}`,
   });
   const card = shown().at(-1) ?? expect.fail("no card");
@@ -111,7 +110,7 @@ const callers: Record<string, Caller> = {
   },
   "a click": { route: "interactions.callback", run: (refuse) => clicked(refuse, "Approve"), says: words },
   "the result of a click": { route: "webhooks.edit", run: (refuse) => clicked(refuse, "Approve"), says: words },
-  "a form": { route: "interactions.callback", run: (refuse) => clicked(refuse, answerInWordsLabel), says: /\S/ },
+  "the menu of a card": { route: "interactions.callback", run: (refuse) => clicked(refuse, "More…"), says: /\S/ },
   "the thread of an answer": {
     route: "threads.create-from-message",
     async run(refuse) {

@@ -2,12 +2,21 @@
  * As in refused-calls.test.ts, for what Slack sends and what people click: each error that a method documents, and one that nobody
  * knows, is given once to each caller. What was said is kept, a click is answered, and nobody reads a name of Slack's.
  */
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checkSlack } from "../../../src/platforms/slack/doctor.ts";
 import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { StoredMessage } from "../../doubles/slack/state.ts";
 import { shareOf } from "../../faults/share.ts";
 import { changeCard } from "./changes.ts";
-import { after, createRefusing, type RefusedCaller, type Refusing, refusalsOf, unknownError } from "./refusing.ts";
+import {
+  after,
+  createRefusing,
+  type RefusedCaller,
+  type Refusing,
+  refusalsOf,
+  unknownError,
+  withinMs,
+} from "./refusing.ts";
 
 const sharesOf = 100;
 const told = "What they must be told.";
@@ -30,7 +39,15 @@ async function says(by: Refusing, more: object = {}): Promise<void> {
   const { slack } = by.world;
   const said = slack.people.say({ as: by.somebody(), in: slack.general, text: "@Remora hello", ...more });
   heard = () => by.agent.kept.some(({ id, isAddressed }) => isAddressed && id === `${said.channel.id}:${said.ts}`);
-  await slack.until(heard, 2_500);
+  await slack.until(heard, withinMs);
+}
+
+/** In a new process, because a refusal counts for a while. */
+async function fresh({ world, agent }: Refusing, refuse: () => void): Promise<void> {
+  await world.restart({ refusedTokenRetryMs: 20 });
+  refuse();
+  await world.platform.connect(agent.handlers, new AbortController().signal);
+  await says(world === modern.world ? modern : older);
 }
 
 const noticed = async (more: object = {}) => {
@@ -73,10 +90,19 @@ const diff = (refuse: () => void) => clicked(refuse, changeCard(modern.message),
 async function home(refuse: () => void, actionId: string): Promise<void> {
   const { slack } = modern.world;
   for (const delivery of slack.people.openHome(slack.ann)) await delivery.acknowledged();
-  const view = await slack.until(() => slack.views.home(slack.ann), 2_500);
+  const view = await slack.until(() => slack.views.home(slack.ann), withinMs);
   modern.agent.commandText = told;
   refuse();
   await slack.interactions.clickInView({ as: slack.ann, view, actionId }).acknowledged();
+}
+
+/** Operators read the names: each finding says more than that. */
+async function examined(): Promise<void> {
+  const { botToken, appToken, apiUrl, userToken, ann } = modern.world.slack;
+  const access = { botToken, apiUrl, transport: { type: "socket", appToken }, userToken: userToken(ann) } as const;
+  const findings = await checkSlack(access, new AbortController().signal);
+  expect(findings.length).toBeGreaterThan(2);
+  for (const { text } of findings) expect(text).toMatch(/^\S+.* \S+ \S+/s);
 }
 
 const callers: Record<string, RefusedCaller> = {
@@ -93,7 +119,8 @@ const callers: Record<string, RefusedCaller> = {
       });
     }),
   },
-  "a message and its session": { method: "agents.sessions.setStatus", run: after(() => says(modern)) },
+  "a message and its session": { method: "agents.sessions.setStatus", run: (refuse) => fresh(modern, refuse) },
+  "the start": { method: "auth.test", run: (refuse) => fresh(modern, refuse), holds: () => heard() },
   "the first look at the messages": {
     method: "assistant.threads.setSuggestedPrompts",
     run: after(async () => {
@@ -139,6 +166,17 @@ const callers: Record<string, RefusedCaller> = {
       }),
     says: /didn't work/,
   },
+  ...Object.fromEntries(
+    (
+      [
+        "auth.test",
+        "agents.sessions.setStatus",
+        "conversations.list",
+        "apps.connections.open",
+        "search.messages",
+      ] as const
+    ).map((method) => [`doctor's ${method}`, { method, run: after(examined) } satisfies RefusedCaller]),
+  ),
   "a diff": { method: "views.open", run: diff, says: /new/ },
   "the text of a diff": { method: "views.update", run: diff, says: /new|sent you/ },
 };
@@ -146,7 +184,7 @@ const callers: Record<string, RefusedCaller> = {
 const olderCallers: Record<string, RefusedCaller> = {
   "a message and the text of its thread": {
     method: "assistant.threads.setStatus",
-    run: after(() => says(older)),
+    run: (refuse) => fresh(older, refuse),
   },
   "a message and its reaction": {
     method: "reactions.add",

@@ -42,7 +42,7 @@ export interface Refusing {
 /** No method has this one. */
 export const unknownError = "an_error_of_next_year";
 const maxCalls = 12;
-const withinMs = 2_500;
+export const withinMs = 10_000;
 
 export const after = (work: () => Promise<unknown>) => async (refuse: () => void) => {
   refuse();
