@@ -13,6 +13,8 @@ import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
 import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts";
 
 const words = "What must not be lost";
+/** What a server forbids is not written anywhere else. */
+const wordsOrWhy = /What must not be lost|This server's AutoMod blocked my answer/;
 const unknown = 599_999;
 const codes = Object.values(RESTJSONErrorCodes).filter((code) => typeof code === "number");
 const sharesOf = 60;
@@ -79,8 +81,8 @@ async function said(refuse: () => void): Promise<InboundMessage> {
 }
 
 const callers: Record<string, Caller> = {
-  "an answer": { route: "messages.create", run: after(() => reply().finish(words, [])), says: words },
-  "a failure": { route: "messages.create", run: after(() => reply().fail("", words)), says: words },
+  "an answer": { route: "messages.create", run: after(() => reply().finish(words, [])), says: wordsOrWhy },
+  "a failure": { route: "messages.create", run: after(() => reply().fail("", words)), says: wordsOrWhy },
   "a line": { route: "messages.create", run: after(() => reply().note({ key: "n", line: [words] })), says: words },
   "a card": { route: "messages.create", run: after(() => reply().ask(createCard(message))), says: "" },
   "a question": { route: "messages.create", run: after(() => reply().question(createQuestion(message))), says: "" },

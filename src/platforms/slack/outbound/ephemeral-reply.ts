@@ -3,7 +3,7 @@ import { z } from "zod";
 import { fetchDirectly } from "../../../lib/fetch-directly.ts";
 import { parseJson } from "../../../lib/json.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
-import { isPlaceProblem, isRefusal } from "../api/api-problems.ts";
+import { isPlaceProblem, isRefusal, isTokenProblem } from "../api/api-problems.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
 import { isDirect } from "../conversation-id.ts";
 import { maxResponses } from "../limits.ts";
@@ -44,7 +44,7 @@ export function createEphemeralReplies(api: SlackApi): EphemeralReplies {
     } else {
       // Seen twice does less harm than not seen.
       await api.call("chat.postEphemeral", { ...place, user, ...content }, anyAnswer).catch(async (thrown: unknown) => {
-        if (!isRefusal(thrown)) throw thrown;
+        if (!isRefusal(thrown) && !isTokenProblem(thrown)) throw thrown;
         await post({ channel: await openDirectMessages(api, user) }, content);
       });
     }
