@@ -4,7 +4,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Author } from "../../../ports/message.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import { anyAnswer } from "../api/api.ts";
-import { isRefusal, isSlackError, plainOf } from "../api/api-problems.ts";
+import { isRefusal, isSlackError, isTokenProblem, plainOf } from "../api/api-problems.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
 import { openView, updateView, type View } from "../api/views.ts";
 import { placeOf } from "../conversation-id.ts";
@@ -69,7 +69,7 @@ export function createHome(options: HomeOptions): Home {
     const show = (shown: Block[]) =>
       api.call("views.publish", { user_id: userId, view: { type: "home", blocks: shown } }, anyAnswer);
     await show(blocks).catch(async (thrown: unknown) => {
-      if (!isRefusal(thrown)) throw thrown;
+      if (!isRefusal(thrown) && !isTokenProblem(thrown)) throw thrown;
       log.warn({ error: messageOf(thrown) }, "Slack refused App Home; showing a short one");
       await show(sections(notShown));
     });
