@@ -108,7 +108,7 @@ function fileOf(file: StoredFile | undefined): SeenMessage["files"] {
   ];
 }
 
-function readableText(message: StoredMessage): string {
+export function readableText(message: StoredMessage): string {
   const fromBlocks = message.blocks.flatMap(textsIn);
   const fromAttachments = message.attachments.flatMap((attachment) =>
     [attachment.pretext, attachment.title, attachment.text].filter((text) => typeof text === "string"),

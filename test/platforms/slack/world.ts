@@ -27,7 +27,7 @@ export interface SlackWorld {
   /** What was logged as a warning or an error. */
   logged: string[];
   /** A second process beside the first one, on the same store; not connected yet. */
-  another(): Promise<SlackPlatform>;
+  another(changes?: Partial<SlackPlatformOptions>): Promise<SlackPlatform>;
   /** The process ends and another one starts; not connected yet. */
   restart(changes?: Partial<SlackPlatformOptions>): Promise<void>;
   close(): Promise<void>;
@@ -104,8 +104,8 @@ export async function createSlackWorld({
     store,
     ledger,
     logged,
-    async another() {
-      const platform = await start();
+    async another(more) {
+      const platform = await start(more);
       others.push(platform);
       return platform;
     },

@@ -67,6 +67,9 @@ export interface Interactions {
 const notMine = privately({ text: "This button no longer works. If you still need it, ask me again." });
 const notOpen = privately({ text: "This question is no longer open." });
 const notAsked = privately({ text: "That didn't work: I couldn't take the file. Nothing was asked. Try again." });
+const notPosted = privately({
+  text: "That didn't work: I couldn't write your question here. Try again, or mention me.",
+});
 const tooLong = privately({ text: "That is too long for a command. Mention me in a message instead." });
 
 export function createInteractions(options: InteractionsOptions): Interactions {
@@ -194,7 +197,12 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       return await withReceipt(interaction, async () => notAsked);
     const data = { content, allowed_mentions: noMentions, flags: MessageFlags.SuppressEmbeds };
     const type = InteractionResponseType.ChannelMessageWithSource;
-    const posted = await respond(interaction, { type, data }).catch(() => undefined);
+    let posted: RawMessage | undefined;
+    try {
+      posted = await respond(interaction, { type, data });
+    } catch {
+      return await withReceipt(interaction, async () => notPosted);
+    }
     if (posted === undefined) return;
     const guild = interaction.guild_id === undefined ? {} : { guild_id: interaction.guild_id };
     onAsked({ ...posted, ...guild });

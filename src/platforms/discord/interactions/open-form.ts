@@ -54,7 +54,7 @@ export function createFormOpener({ replies: { respond, withReceipt }, formConten
     });
     const data = moreMenu({ choices, approvalId, place: { thread, firstMessage }, grantText });
     const type = InteractionResponseType.ChannelMessageWithSource;
-    await respond(interaction, { type, data }).catch(() => {});
+    await respond(interaction, { type, data }).catch(() => withReceipt(interaction, async () => notOpened));
   }
 
   /** `withoutForm` answers if there are no contents for one. */
@@ -79,6 +79,7 @@ export function createFormOpener({ replies: { respond, withReceipt }, formConten
       return await withReceipt(interaction, async () => (isAllow(button) ? notAllowed : await withoutForm()));
     await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(async () => {
       if (isAllow(button)) await showAllowed(interaction, button);
+      else await withReceipt(interaction, async () => notOpened);
     });
   }
 

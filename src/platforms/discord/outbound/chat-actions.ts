@@ -24,6 +24,8 @@ export interface ChatActionsOptions {
 }
 
 export function createChatActions({ api, messages, access }: ChatActionsOptions): ChatActions {
+  const search = createMessageSearch(api);
+
   async function post(channelId: string, text: string, files: ToolFile[], key: string): Promise<string> {
     const read = await readFiles(files);
     const { parts, file } = renderFinal(text, read.notes.join("\n\n"));
@@ -53,7 +55,7 @@ export function createChatActions({ api, messages, access }: ChatActionsOptions)
   return {
     channels: access.readable,
     audience: access.audience,
-    search: createMessageSearch(api),
+    search: (query, asked) => withExplainedRefusals("search there", () => search(query, asked)),
     history: (place, { limit, before }) =>
       withExplainedRefusals("read there", async () => {
         const channelId = await access.channelFor(place, ["ReadMessageHistory"]);

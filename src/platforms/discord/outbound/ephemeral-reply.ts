@@ -53,10 +53,14 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
 
   async function acknowledge(interaction: APIInteraction): Promise<boolean> {
     const type = InteractionResponseType.DeferredChannelMessageWithSource;
-    return await respond(interaction, { type, data: { flags: MessageFlags.Ephemeral } }).then(
-      () => true,
-      () => false,
-    );
+    const once = () => respond(interaction, { type, data: { flags: MessageFlags.Ephemeral } });
+    // A refusal may be a passing one. Where the answer is too late, the second one is refused, too.
+    return await once()
+      .catch(once)
+      .then(
+        () => true,
+        () => false,
+      );
   }
 
   async function show(interaction: APIInteraction, receipt: CommandReceipt): Promise<void> {
@@ -115,6 +119,8 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
         await show(interaction, receipt);
       } catch (thrown) {
         log.warn({ interaction: interaction.id, error: messageOf(thrown) }, "could not show a receipt");
+        // Otherwise the person would see for ever that somebody is thinking.
+        await send(interaction, { text: receipt.text, isPrivate: true }).catch(() => {});
       }
     },
   };

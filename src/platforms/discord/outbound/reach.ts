@@ -2,8 +2,8 @@
 import { type APIChannel, Routes } from "discord.js";
 import { createTimedCache } from "../../../lib/timed-cache.ts";
 import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
-import { platformAway } from "../../shared/platform-error.ts";
-import { type DiscordApi, isAway } from "../api/api.ts";
+import { platformAway, platformError } from "../../shared/platform-error.ts";
+import { codeOfRefusal, type DiscordApi, isAway, whyNotThere } from "../api/api.ts";
 import type { Channels } from "../api/channels.ts";
 import type { People } from "../api/people.ts";
 import { formatConversationId, isSnowflake, messageLink, parseConversationId } from "../conversation-id.ts";
@@ -53,7 +53,10 @@ export function createReach({ api, channels, people, access, roleName }: ReachOp
       const body = { recipient_id: userId };
       const opened = api.request<APIChannel>({ method: "POST", route: Routes.userChannels(), body });
       const { id } = await opened.catch((thrown: unknown) => {
-        throw isAway(thrown) ? platformAway("discord", thrown) : thrown;
+        if (isAway(thrown)) throw platformAway("discord", thrown);
+        if (codeOfRefusal(thrown) === undefined) throw thrown;
+        const why = whyNotThere(thrown);
+        throw platformError("discord", "no-access", `I can't write to ${userId} directly: ${why}`, thrown, why);
       });
       return formatConversationId({ type: "dm", channel: id });
     },

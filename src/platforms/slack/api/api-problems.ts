@@ -107,7 +107,7 @@ const messageErrors = new Set([
   "streaming_state_conflict",
 ]);
 const notNow = "Slack can't do that at the moment. Try again in a while.";
-const noReason = "Slack refused it and gave no reason that I know. The log has what it said.";
+const noReason = "Slack refused it and gave no reason that I know. Whoever runs me finds what it said in the log.";
 
 export function problemOf(method: string, thrown: unknown): RemoraError {
   const known = remoraErrorIn(thrown);
@@ -132,7 +132,7 @@ export function waitAsked(method: string, retryAfterMs: number, cause?: unknown)
 
 function refusalOf(method: string, data: { error: string; needed?: unknown; provided?: unknown }): RemoraError {
   const { error } = data;
-  const known = advice[error] ?? sentenceOf(error);
+  const known = advice[error] ?? sentenceOf(method, error);
   const isPassing = passingErrors.has(error);
   const isMissingScope = error === "missing_scope";
   return new RemoraError({
@@ -146,9 +146,10 @@ function refusalOf(method: string, data: { error: string; needed?: unknown; prov
   });
 }
 
-function sentenceOf(error: string): string | undefined {
+function sentenceOf(method: string, error: string): string | undefined {
   const why = placeErrors[error];
-  return why === undefined ? undefined : `I can't write in that channel: ${why}.`;
+  const deed = method.startsWith("conversations.") ? "read" : "write in";
+  return why === undefined ? undefined : `I can't ${deed} that channel: ${why}.`;
 }
 
 function missingScopeText({ needed }: { needed?: unknown }): string {

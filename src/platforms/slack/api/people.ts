@@ -6,7 +6,7 @@ import { asPlain } from "../../../lib/text/sanitize.ts";
 import type { Author } from "../../../ports/message.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
 import type { SlackApi } from "./api.ts";
-import { isSlackError } from "./api-problems.ts";
+import { isRefusal, isSlackError } from "./api-problems.ts";
 
 export interface People {
   /** Rejects if the person is not cached and Slack can't be reached. */
@@ -82,9 +82,17 @@ export function createPeople({ api, teamId }: PeopleOptions): People {
     }
   }
 
+  /** As if Slack did not know the person, if it refuses twice to say who it is: nobody must wait for ever. */
+  async function findUser(id: string): Promise<User | undefined> {
+    return await fetchUser(id).catch(async (thrown: unknown) => {
+      if (!isRefusal(thrown)) throw thrown;
+      return await fetchUser(id).catch((again: unknown) => (isRefusal(again) ? undefined : Promise.reject(again)));
+    });
+  }
+
   async function userOf(id: string): Promise<User | undefined> {
     const known = users.get(id);
-    if (known === undefined) return await fetchUser(id);
+    if (known === undefined) return await findUser(id);
     // Do not wait for the refresh. If it fails, the next message tries again.
     if (elapsedSince(known.at) > freshMs) fetchUser(id).catch(() => {});
     return known.user;

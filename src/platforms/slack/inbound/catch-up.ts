@@ -9,7 +9,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { type CatchUpReport, maxMissedAgeMs, newReport } from "../../shared/catch-up-report.ts";
 import type { SlackApi } from "../api/api.ts";
-import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
+import { isPlaceProblem, isRefusal, isSlackError } from "../api/api-problems.ts";
 import { pagesOf } from "../api/pages.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect } from "../conversation-id.ts";
@@ -113,7 +113,7 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
     if (messages.length > 0) log.info({ channel, count: messages.length }, "fetched missed messages");
   }
 
-  /** Resolves to false if it gave up. */
+  /** Resolves to false if it is worth another try soon. */
   async function catchUpOne(channel: string, place: Place): Promise<boolean> {
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
@@ -132,11 +132,14 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
         log.warn({ channel, error: messageOf(thrown), attempt }, "could not fetch missed messages");
         // A live message waits for one attempt only.
         if (place.urgent.signal.aborted) fetchSoon(channel);
-        if (place.urgent.signal.aborted || attempt === maxTries) break;
+        if (place.urgent.signal.aborted || attempt === maxTries) {
+          report.failed.add(channel);
+          // What Slack refuses for good is asked for again at the next start, not for ever.
+          return attempt === maxTries && isRefusal(thrown);
+        }
         await pause(pauseMs, AbortSignal.any([signal, place.urgent.signal]));
       }
     }
-    report.failed.add(channel);
     return false;
   }
 

@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
-import { isSlackError } from "../api/api-problems.ts";
+import { isPlaceProblem, isRefusal, isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { maxHistoryPage, maxLimitedHistoryPage, maxRepliesPage } from "../limits.ts";
 import { compare } from "./cursors.ts";
@@ -49,6 +49,11 @@ const pageSchema = z.object({
   messages: messagesSchema,
   response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });
+
+/** Slack refuses one thread for a reason that says nothing about its channel. */
+function isThreads(thrown: unknown): boolean {
+  return isRefusal(thrown) && !isPlaceProblem(thrown) && !isSlackError(thrown, "missing_scope");
+}
 
 export function createMissed({ api, rateLimiter, pause }: MissedOptions) {
   async function page(method: "history" | "replies", args: Record<string, unknown>, isUrgent: () => boolean) {
@@ -99,11 +104,15 @@ export function createMissed({ api, rateLimiter, pause }: MissedOptions) {
     }
 
     async function repliesIn(ts: string): Promise<RawMessage[]> {
+      const replies = () => pages("replies", { channel, ts, oldest: since });
       try {
-        return await pages("replies", { channel, ts, oldest: since });
+        return await replies().catch((thrown: unknown) => (isThreads(thrown) ? replies() : Promise.reject(thrown)));
       } catch (thrown) {
         if (isSlackError(thrown, "thread_not_found")) return [];
-        throw thrown;
+        if (!isThreads(thrown)) throw thrown;
+        // One thread must not keep back its whole channel.
+        isComplete = false;
+        return [];
       }
     }
 

@@ -55,12 +55,20 @@ export function createCommands(options: CommandsOptions): Commands {
       if (!isDm) await threads.join(channel, ts);
       const notice = await handlers.onMessage(message);
       if (notice === undefined) return options.onTaken(message);
-      await api.call("chat.delete", { channel, ts }, anyAnswer);
+      await takeBack(channel, ts);
       await ephemeral.markdown(recipient, notice.text || "I left this out. Try again in a minute.");
     } catch (thrown) {
-      await api.call("chat.delete", { channel, ts }, anyAnswer).catch(() => {});
+      await takeBack(channel, ts);
       throw thrown;
     }
+  }
+
+  /** If it stays, the person still has to be told why there is no answer. */
+  async function takeBack(channel: string, ts: string): Promise<void> {
+    await api.call("chat.delete", { channel, ts }, anyAnswer).catch((thrown: unknown) => {
+      if (isSlackError(thrown, "message_not_found")) return;
+      log.warn({ channel, error: messageOf(thrown) }, "could not take back the question of a command");
+    });
   }
 
   /** Shows the question above its answer. Pings nobody. */

@@ -95,30 +95,32 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
   }
 
   return {
-    channels,
-    audience,
+    channels: (place) => inWords(() => channels(place)),
+    audience: (place) => inWords(() => audience(place)),
     nameOf: people.nameOf,
     readable: (text) => readMarks(text, people.nameOf),
-    search: options.search,
-    async history(place, { limit, before }) {
-      const found = await find(place);
-      const count = Math.max(1, Math.min(limit, maxHistoryPage));
-      const until = before === undefined ? undefined : tsIn(before, found.channel);
-      const lines = await newest(found, count, until);
-      const read = await Promise.all(lines.map((line) => readLine(found.channel, line)));
-      return read.map(({ isOwn: _isOwn, ...line }) => line);
-    },
-    async files(place, messageId) {
-      const { channel } = await find(place);
-      const ts = tsIn(messageId, channel);
-      const args = { channel, ts, oldest: ts, latest: ts, inclusive: true, limit: 2 };
-      const { messages } = await api
-        .call("conversations.replies", args, linePageSchema)
-        .catch((thrown: unknown) =>
-          isSlackError(thrown, "thread_not_found") ? { messages: [] } : Promise.reject(thrown),
-        );
-      return (messages.find((each) => each.ts === ts)?.files ?? []).flatMap(fileAttachments);
-    },
+    search: (query, asked) => inWords(() => options.search(query, asked)),
+    history: (place, { limit, before }) =>
+      inWords(async () => {
+        const found = await find(place);
+        const count = Math.max(1, Math.min(limit, maxHistoryPage));
+        const until = before === undefined ? undefined : tsIn(before, found.channel);
+        const lines = await newest(found, count, until);
+        const read = await Promise.all(lines.map((line) => readLine(found.channel, line)));
+        return read.map(({ isOwn: _isOwn, ...line }) => line);
+      }),
+    files: (place, messageId) =>
+      inWords(async () => {
+        const { channel } = await find(place);
+        const ts = tsIn(messageId, channel);
+        const args = { channel, ts, oldest: ts, latest: ts, inclusive: true, limit: 2 };
+        const { messages } = await api
+          .call("conversations.replies", args, linePageSchema)
+          .catch((thrown: unknown) =>
+            isSlackError(thrown, "thread_not_found") ? { messages: [] } : Promise.reject(thrown),
+          );
+        return (messages.find((each) => each.ts === ts)?.files ?? []).flatMap(fileAttachments);
+      }),
     post: (place, { text, files, key }) =>
       inWords(async () => {
         const found = await find(place);

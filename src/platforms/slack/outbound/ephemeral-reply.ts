@@ -1,7 +1,10 @@
 /** Sends messages that only one person sees. A response URL works everywhere, but only five times. */
+import { z } from "zod";
 import { fetchDirectly } from "../../../lib/fetch-directly.ts";
+import { parseJson } from "../../../lib/json.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
-import { isPlaceProblem } from "../api/api-problems.ts";
+import { isPlaceProblem, isRefusal, isTokenProblem } from "../api/api-problems.ts";
+import { openDirectMessages } from "../api/direct-message.ts";
 import { isDirect } from "../conversation-id.ts";
 import { maxResponses } from "../limits.ts";
 import { shareFiles, uploadFile } from "./files-out.ts";
@@ -26,15 +29,24 @@ const maxPlainLength = 3_000;
 const maxNotificationLength = 700;
 
 export function createEphemeralReplies(api: SlackApi): EphemeralReplies {
+  async function post(place: { channel: string; thread_ts?: string }, content: MessageContent): Promise<void> {
+    await api.call("chat.postMessage", { ...place, ...withoutPreviews, ...content }, anyAnswer, { isOnce: true });
+  }
+
+  /** If Slack does not show it where the person is, they get it as a direct message. */
   async function show(recipient: Recipient, content: MessageContent): Promise<void> {
     if (recipient.responseUrl !== undefined && (await respond(recipient.responseUrl, recipient.thread, content)))
       return;
     const { channel, userId: user } = recipient;
     const place = { channel, ...(recipient.thread === null ? {} : { thread_ts: recipient.thread }) };
     if (isDirect(channel)) {
-      await api.call("chat.postMessage", { ...place, ...withoutPreviews, ...content }, anyAnswer, { isOnce: true });
+      await post(place, content);
     } else {
-      await api.call("chat.postEphemeral", { ...place, user, ...content }, anyAnswer, { isOnce: true });
+      // Seen twice does less harm than not seen.
+      await api.call("chat.postEphemeral", { ...place, user, ...content }, anyAnswer).catch(async (thrown: unknown) => {
+        if (!isRefusal(thrown) && !isTokenProblem(thrown)) throw thrown;
+        await post({ channel: await openDirectMessages(api, user) }, content);
+      });
     }
   }
 
@@ -89,8 +101,8 @@ async function respond(url: string, thread: string | null, content: MessageConte
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(maxRespondMs),
     });
-    await response.body?.cancel();
-    return response.ok;
+    const said = z.object({ ok: z.boolean() }).safeParse(parseJson(await response.text()));
+    return response.ok && said.data?.ok !== false;
   } catch {
     return false;
   }

@@ -4,7 +4,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Author } from "../../../ports/message.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import { anyAnswer } from "../api/api.ts";
-import { plainOf } from "../api/api-problems.ts";
+import { isRefusal, isSlackError, isTokenProblem, plainOf } from "../api/api-problems.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
 import { openView, updateView, type View } from "../api/views.ts";
 import { placeOf } from "../conversation-id.ts";
@@ -39,6 +39,7 @@ const clickSchema = z.object({
   actions: z.array(z.object({ action_id: z.string() })).min(1),
 });
 const submittedSchema = z.object({ user: z.object({ id: z.string() }) });
+const notShown = "I can't show this page at the moment. `/remora help` lists what I can do.";
 const maxSections = 40;
 const maxSectionLength = maxTextObjectLength - 100;
 
@@ -65,7 +66,13 @@ export function createHome(options: HomeOptions): Home {
       header("Commands"),
       ...sections(commands.join("\n")),
     ];
-    await api.call("views.publish", { user_id: userId, view: { type: "home", blocks } }, anyAnswer);
+    const show = (shown: Block[]) =>
+      api.call("views.publish", { user_id: userId, view: { type: "home", blocks: shown } }, anyAnswer);
+    await show(blocks).catch(async (thrown: unknown) => {
+      if (!isRefusal(thrown) && !isTokenProblem(thrown)) throw thrown;
+      log.warn({ error: messageOf(thrown) }, "Slack refused App Home; showing a short one");
+      await show(sections(notShown));
+    });
   }
 
   /** Runs the command in the person's DM, where private answers belong. */
@@ -84,7 +91,10 @@ export function createHome(options: HomeOptions): Home {
   async function show(trigger: string, userId: string, name: string): Promise<void> {
     const id = await openView(api, trigger, note("What I remember", "One moment…"));
     const text = await run(userId, name, "").then((done) => done.text, failureText);
-    await updateView(api, id, note("What I remember", text));
+    await updateView(api, id, note("What I remember", text)).catch(async (thrown: unknown) => {
+      // The person has already closed the modal.
+      if (!isSlackError(thrown, "not_found")) await sendLate(userId, text);
+    });
   }
 
   async function send(userId: string): Promise<void> {
