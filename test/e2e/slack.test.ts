@@ -169,8 +169,12 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       await command("context", "earlier requests with their answers");
       await command("new", "a reply in the newest thread does, too");
       await command("context", "this conversation: 0");
+      await expect.poll(() => slack.sessions.of(dm, second.ts)?.status).toBe("closed");
       write("run echo after-new", second);
       await answered(second, "after-new", 1);
+      await expect
+        .poll(() => slack.sessions.states(dm, second.ts).slice(-3), { timeout: 20_000 })
+        .toEqual(["closed", "processing*", "active"]);
 
       const waiting = write("run echo never with network example.com");
       const asked = await cardIn(waiting);
