@@ -178,9 +178,17 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
 
       const waiting = write("run echo never with network example.com");
       const asked = await cardIn(waiting);
+      const lastOf = (count: number) =>
+        expect.poll(() => slack.sessions.states(dm, waiting.ts).slice(-count), { timeout: 20_000 });
+      await lastOf(1).toEqual(["suspended"]);
+      write("run echo meanwhile", waiting);
+      await answered(waiting, "meanwhile", 1);
+      await lastOf(2).toEqual(["processing*", "suspended"]);
       const word = write("stop");
-      await answered(word, "Stopped.", 1);
+      // Perhaps with the other one, whose answer is there, but which has not ended yet.
+      await answered(word, "Stopped", 1);
       await slack.until(() => agentsIn(waiting).find(({ ts }) => ts === asked.ts)?.buttons.length === 0);
+      await lastOf(1).toEqual(["active"]);
     },
   );
 
