@@ -171,6 +171,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     ...{ memory, chatLog, sandbox, models, tools, parts, access, isOwner, answers },
     checks: health.checks,
     connected: connections.all,
+    platform: (name) => platforms.byName.get(name),
     mayRead: async (name, conversationId, person) =>
       await platforms.byName.get(name)?.mayRead?.(conversationId, person),
   });

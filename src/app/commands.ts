@@ -45,6 +45,7 @@ export interface CommandsParts {
   access: Access;
   isOwner(platform: string, person: Author): boolean;
   connected(): Iterable<Platform>;
+  platform(name: string): Platform | undefined;
   checks(): readonly HealthCheck[];
   mayRead(platform: string, conversationId: string, person: Author): Promise<boolean | undefined>;
 }
@@ -63,6 +64,7 @@ export function buildCommands(
     access,
     isOwner,
     connected,
+    platform,
     mayRead,
     checks,
   }: CommandsParts,
@@ -100,7 +102,10 @@ export function buildCommands(
   return createCommands(
     [
       stopCommand(conversations),
-      newCommand((conversationId) => context.forget(conversationId)),
+      newCommand(async (name, conversationId) => {
+        await context.forget(conversationId);
+        await platform(name)?.ended?.(conversationId);
+      }),
       statusCommand(conversations, ({ platform, by }) => [
         ...[...connected()].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
         ...checks()

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type { Hono } from "hono";
 import type { Dispatcher } from "undici";
 import type { Settings } from "../config/settings.ts";
+import { workIn } from "../engine/conversation/active-turns.ts";
+import { withdrawnFrom } from "../engine/conversation/inbox.ts";
 import { createPosts } from "../engine/turn/posts.ts";
 import type { ReadBody } from "../lib/read-body.ts";
 import { createPageHome } from "../platforms/local/page-home.ts";
@@ -140,6 +142,8 @@ async function openPlatforms(
       store,
       ledger,
       ephemeral,
+      workIn: (conversationId: string, besides?: string) => workIn(ledger, conversationId, besides),
+      withdrawnFrom: (messageId: string) => withdrawnFrom(ledger, "slack", messageId),
       withLock,
       commands,
       home,

@@ -1,7 +1,7 @@
 /** Why a turn was aborted. The reason of the turn's signal is one of these causes. */
 
-/** `stopped` (by a person) and `interrupted` (by a newer message) end the turn; after `shutdown`, it resumes later. */
-export type AbortCause = "stopped" | "interrupted" | "shutdown";
+/** `stopped` (by a person), `withdrawn` (its message was deleted) and `interrupted` (by a newer one) end the turn; after `shutdown`, it resumes later. */
+export type AbortCause = "stopped" | "withdrawn" | "interrupted" | "shutdown";
 
 export class TurnAbort extends Error {
   readonly reason: AbortCause;

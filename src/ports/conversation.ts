@@ -17,6 +17,9 @@ export interface ConversationsStatus {
   queued: number;
 }
 
+/** What goes on in a conversation: a turn runs, cards or questions wait for people, or nothing. */
+export type Work = "running" | "waiting" | "none";
+
 export interface Conversations {
   /** Resolves when the message is durably stored, to false if it was already accepted. */
   accept(message: InboundMessage): Promise<boolean>;

@@ -180,8 +180,6 @@ export interface CommandReceipt {
   isPrivate: boolean;
   /** Standard Markdown that is too long for a message. */
   file?: ReceiptFile;
-  /** The conversation whose history is over with this. */
-  endedConversationId?: string;
 }
 
 export interface ReplyTarget {

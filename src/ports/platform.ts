@@ -121,6 +121,8 @@ export interface Platform {
   connect(handlers: PlatformHandlers, signal: AbortSignal): Promise<void>;
   /** Works without `connect`, because a worker process writes replies but receives no messages. */
   reply(target: ReplyTarget, posts: Posts): Reply;
+  /** A person has ended the conversation; its next message begins a new one. Absent where nothing shows that. */
+  ended?(conversationId: string): Promise<void>;
   /** Undefined if the person has left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
   /** Whether the person belongs to the server or workspace, about now. Absent where everybody who can write to the agent does. */

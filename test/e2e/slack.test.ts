@@ -171,14 +171,26 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       await command("context", "earlier requests with their answers");
       await command("new", "a reply in the newest thread does, too");
       await command("context", "this conversation: 0");
+      await expect.poll(() => slack.sessions.of(dm, second.ts)?.status).toBe("closed");
       write("run echo after-new", second);
       await answered(second, "after-new", 1);
+      await expect
+        .poll(() => slack.sessions.states(dm, second.ts).slice(-3), { timeout: 20_000 })
+        .toEqual(["closed", "processing*", "active"]);
 
       const waiting = write("run echo never with network example.com");
       const asked = await cardIn(waiting);
+      const lastOf = (count: number) =>
+        expect.poll(() => slack.sessions.states(dm, waiting.ts).slice(-count), { timeout: 20_000 });
+      await lastOf(1).toEqual(["suspended"]);
+      write("run echo meanwhile", waiting);
+      await answered(waiting, "meanwhile", 1);
+      await lastOf(2).toEqual(["processing*", "suspended"]);
       const word = write("stop");
-      await answered(word, "Stopped.", 1);
+      // Perhaps with the other one, whose answer is there, but which has not ended yet.
+      await answered(word, "Stopped", 1);
       await slack.until(() => agentsIn(waiting).find(({ ts }) => ts === asked.ts)?.buttons.length === 0);
+      await lastOf(1).toEqual(["active"]);
     },
   );
 

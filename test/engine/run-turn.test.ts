@@ -253,10 +253,13 @@ describe("stop", () => {
   });
 });
 
-test("a turn that was stopped before it ran ends without a step", async () => {
-  const { end } = await run({ steps: [] }, turnRecord(), AbortSignal.abort(new TurnAbort("stopped")));
+test.each([
+  ["was stopped", "stopped", ["Stopped."]],
+  ["lost its message, which people see gone,", "withdrawn", [""]],
+] as const)("a turn that %s before it ran ends without a step", async (_, cause, said) => {
+  const { end } = await run({ steps: [] }, turnRecord(), AbortSignal.abort(new TurnAbort(cause)));
   expect(end).toBe("stopped");
-  expect(doubles.reply.segments.at(-1)).toBe("Stopped.");
+  expect(doubles.reply.segments).toEqual(said);
 });
 
 describe("steering", () => {

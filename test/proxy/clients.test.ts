@@ -124,6 +124,8 @@ test("Slack's Web API and its Socket Mode go through the proxy", async () => {
     },
     ...{
       streaming: "edits",
+      workIn: async () => "none",
+      withdrawnFrom: async () => undefined,
       directMessages: "threads",
       ackReaction: null,
       store,

@@ -1,6 +1,7 @@
 /** Lists the active turns in the ledger, and asks turns to end, even if another process runs them. */
 import type { AbortCause } from "../../lib/abort.ts";
 import type { Bus } from "../../ports/cluster.ts";
+import type { Work } from "../../ports/conversation.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { TurnRecord, TurnState } from "../../ports/turn.ts";
 
@@ -11,6 +12,23 @@ export async function activeTurns(
 ): Promise<TurnRecord[]> {
   const entries = await ledger.list("turn", { states, group: conversationId });
   return entries.map((entry) => entry.body);
+}
+
+/** What goes on in a conversation besides this turn. Its cards and questions count, except for budgets, which end with it. */
+export async function workIn(ledger: Ledger, conversationId: string, besides?: string): Promise<Work> {
+  const turns = await ledger.list("turn", { states: ["running", "parked"], group: conversationId });
+  const others = turns.filter(({ id }) => id !== besides);
+  if (others.some(({ state }) => state === "running")) return "running";
+  // Also one whose card was answered just now.
+  if (others.length > 0) return "waiting";
+  const [approvals, questions] = await Promise.all([
+    ledger.list("approval", { states: ["open"] }),
+    ledger.list("question", { states: ["open"] }),
+  ]);
+  const isWaiting =
+    approvals.some(({ body }) => body.conversationId === conversationId && body.budget?.isBlocking !== false) ||
+    questions.some(({ body }) => body.target.conversationId === conversationId);
+  return isWaiting ? "waiting" : "none";
 }
 
 /** False if people answered while the turn was being parked. The caller must then wake the turn. */

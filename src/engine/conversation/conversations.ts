@@ -304,7 +304,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       const turns = await activeTurns(ledger, message.conversationId);
       await endTurns(
         turns.filter((turn) => hasOnlyMessage(turn, key)),
-        "stopped",
+        "withdrawn",
       );
     },
     async recover() {

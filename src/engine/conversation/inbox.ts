@@ -34,6 +34,12 @@ export function messageKey(platform: string, messageId: string): string {
   return `${platform}:${messageId}`;
 }
 
+/** The conversation of a message that was taken back before a turn took it. */
+export async function withdrawnFrom(ledger: Ledger, platform: string, messageId: string): Promise<string | undefined> {
+  const entry = await ledger.get("message", messageKey(platform, messageId));
+  return entry?.state === "removed" ? entry.body.conversationId : undefined;
+}
+
 /** The id depends only on the message, so a retry creates no second turn. Ids sort by time and are safe file names. */
 export function turnIdFor(first: InboundMessage): string {
   const key = messageKey(first.platform, first.id);

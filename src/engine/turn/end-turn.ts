@@ -100,7 +100,24 @@ export async function endAborted(run: TurnRun): Promise<TurnEnd> {
   const cause = abortCauseOf(run.signal);
   if (cause === "shutdown") return "suspended";
   await run.deps.approvals.cancel(run.turn.id);
-  return await endVisibly(run, "stopped", cause === "stopped" ? "Stopped." : "Stopped because of your newer message.");
+  if (cause === "withdrawn" && isUntouched(run.turn)) return await endUnsaid(run);
+  return await endVisibly(
+    run,
+    "stopped",
+    cause === "interrupted" ? "Stopped because of your newer message." : "Stopped.",
+  );
+}
+
+function isUntouched(turn: TurnRecord): boolean {
+  return textOf(turn.steps) === "" && callsOf(turn).length === 0 && (turn.unfinishedText ?? "") === "";
+}
+
+/** Nobody waits for a word below a message that is gone. */
+async function endUnsaid(run: TurnRun): Promise<TurnEnd> {
+  run.progress.stop();
+  run.turn.failure = "Its message was deleted.";
+  await run.delivery.finish("", []);
+  return await end(run, "stopped");
 }
 
 /**

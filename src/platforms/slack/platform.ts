@@ -13,6 +13,7 @@ import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
 import type { ReadBody } from "../../lib/read-body.ts";
 import type { WithLock } from "../../ports/cluster.ts";
+import type { Work } from "../../ports/conversation.ts";
 import type { EphemeralTexts } from "../../ports/ephemeral.ts";
 import type { Author, InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
@@ -75,6 +76,10 @@ export interface SlackPlatformOptions {
   store: Store;
   ledger: SignedRequestsOptions["ledger"];
   ephemeral: Pick<EphemeralTexts, "put" | "get">;
+  /** What goes on in a conversation besides this turn, in any process. */
+  workIn(conversationId: string, besides?: string): Promise<Work>;
+  /** The conversation of a message that its author took back before a turn took it. */
+  withdrawnFrom(messageId: string): Promise<string | undefined>;
   /** Set if other processes use the store and the ledger too. */
   withLock?: WithLock | undefined;
   /** For calls with the bot's token. */
@@ -127,7 +132,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const chatAccess = createChatAccess(api, people);
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log });
   const sessions = createAgentSessions({ api, rateLimiter, log, signal: ended.signal });
-  const { ackReaction, directMessages, withLock } = options;
+  const { ackReaction, directMessages, withLock, workIn } = options;
   const receipts = createReceipts({ api, sessions, store, ackReaction, withLock, log, signal: ended.signal });
   const requests = createSignedRequests({ ledger: options.ledger, isShared: withLock !== undefined });
   const http: HttpReceiver | undefined =
@@ -151,7 +156,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   function listen(handlers: PlatformHandlers) {
     const ephemeral = createEphemeralReplies(api);
     const shared: Handling = { handlers, api, identity, people, threads, ephemeral, log };
-    const pane = createAssistantPane({ ...shared, sessions });
+    const pane = createAssistantPane({ ...shared, sessions, workIn, withdrawnFrom: options.withdrawnFrom });
     const onTaken = (message: InboundMessage) => {
       pane.said(message);
       const given = receipts.give(message);
@@ -189,8 +194,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       },
     };
     const interactions = createInteractions({ ...shared, formContents, describeFiles: files.describe });
-    const onEnded = (conversationId: string) => void pane.endIfIdle(conversationId, "closed");
-    const commands = createCommands({ ...shared, threads, authors, directMessages, onTaken, onEnded });
+    const commands = createCommands({ ...shared, threads, authors, directMessages, onTaken });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {
       readMissedChanges,
@@ -303,13 +307,19 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ target, posts, rateLimiter, streaming, sessions, receipts, footers, formContents, log },
+        ...{ target, posts, rateLimiter, streaming, sessions, receipts, footers, formContents, workIn, log },
         api: apiForReply(api, posts),
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         threads,
         told,
       }),
+    async ended(conversationId) {
+      const place = parseConversationId(conversationId);
+      // What runs or waits goes on, and says itself how it ends.
+      if (place === undefined || place.thread === null || (await workIn(conversationId)) !== "none") return;
+      await sessions(place.channel, place.thread).set("closed");
+    },
     async mayRead(conversationId, person) {
       const place = parseConversationId(conversationId);
       return place !== undefined && (await chatAccess.mayRead(place.channel, person));

@@ -8,6 +8,7 @@ import {
   type Posting,
   readContent,
   threadFor,
+  threadForPost,
 } from "./posting.ts";
 import type { SlackError } from "./rules.ts";
 import { messageJson } from "./shapes.ts";
@@ -50,7 +51,7 @@ function post({ state, posting, directMessage }: ChatTools, call: Call): JsonObj
   checkMayPost(state, channel, call.args.text("thread_ts"));
   const content = readContent(call.args);
   checkHasContent(content);
-  const threadTs = threadFor(state, channel, call.args.text("thread_ts"));
+  const threadTs = threadForPost(state, channel, call.args.text("thread_ts"));
   const message = posting.draft(channel, content, threadTs, call.args);
   if (threadTs !== undefined && call.args.flag("reply_broadcast") === true) message.isBroadcast = true;
   posting.post(message);

@@ -107,6 +107,12 @@ export function threadFor(state: SlackState, channel: Channel, threadTs: string 
   return parent?.threadTs ?? threadTs;
 }
 
+/** As `threadFor`, for a new message. Rule: reply-without-its-root. */
+export function threadForPost(state: SlackState, channel: Channel, threadTs: string | undefined): string | undefined {
+  const isLost = state.removed.has(`${channel.id}:${threadTs}`) && state.deletedRoots === "top-level";
+  return isLost ? undefined : threadFor(state, channel, threadTs);
+}
+
 export interface Posting {
   /** Stores it and tells the app. */
   post(message: StoredMessage, mentionFirst?: boolean): Delivery[];
@@ -154,6 +160,7 @@ export function createPosting(state: SlackState, events: Events): Posting {
         return changed;
       }
       state.messages.splice(state.messages.indexOf(message), 1);
+      state.removed.add(`${message.channel}:${message.ts}`);
       const sent = message.onlyFor === undefined ? events.deleted(message.channel, previous) : [];
       state.changed();
       return sent;

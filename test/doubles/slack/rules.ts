@@ -121,6 +121,10 @@ export const slackRules = {
     "https://docs.slack.dev/reference/methods/chat.postMessage",
     "An app that has posted too many messages is refused with this error in an answer with HTTP 200, too.",
   ),
+  "reply-without-its-root": rule(
+    "https://github.com/slack-go/slack/issues/1571",
+    "A reply to a message that was deleted, and had no other replies, is posted at top level, and its answer has no `thread_ts`; tests can have it refused.",
+  ),
   "requests-are-signed": rule(
     "https://docs.slack.dev/authentication/verifying-requests-from-slack",
     "A request has a signature and a time; one that is older than five minutes is not to be trusted.",

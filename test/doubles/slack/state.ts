@@ -177,6 +177,10 @@ export interface SlackState {
   lookingAt: Map<string, JsonObject[]>;
   sessions: AgentSession[];
   /** What the manifest says of the app as an agent. An app that was installed before with `assistant_view` is not declared. */
+  /** What becomes of a reply whose thread has lost its only message: `Rule: reply-without-its-root`. */
+  deletedRoots: "refuse" | "top-level";
+  /** `channel:ts` of messages that were deleted without a trace. */
+  removed: Set<string>;
   agent: { isDeclared: boolean; events: Set<string>; hasAssistantThreads: boolean };
   /** The addresses in the app's messages that Slack has fetched by itself. */
   fetched: Set<string>;
@@ -222,6 +226,8 @@ export function createState(clock: SlackClock): SlackState {
     hasSearch: true,
     lookingAt: new Map(),
     sessions: [],
+    deletedRoots: "top-level",
+    removed: new Set(),
     agent: {
       isDeclared: true,
       events: new Set(["agent_session_stopped", "agent_session_title_changed"]),

@@ -1,5 +1,6 @@
 /** What Slack's session list and the head of a thread show of a turn: from its beginning to each way in which it can end. */
 import { expect, test, vi } from "vitest";
+import { createInbox } from "../../../src/engine/conversation/inbox.ts";
 import { sessionTitle } from "../../../src/platforms/slack/outbound/session-title.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Reply } from "../../../src/ports/platform.ts";
@@ -119,6 +120,38 @@ const endings: Record<string, Ending> = {
     },
     states: ["suspended", "active"],
   },
+  "a report of changes below the answer": {
+    async play(turn) {
+      await done(turn);
+      const card = cardFor(turn.message, 1, { state: "consumed" });
+      await turn.reply.ask(card);
+    },
+    states: ["active"],
+  },
+  "changes that are decided after the turn": {
+    async play(turn) {
+      await done(turn);
+      await turn.reply.ask(cardFor(turn.message, 1));
+      world.work.here = "none";
+      await (await restarted(turn)).settle(cardFor(turn.message, 1, { state: "consumed" }));
+    },
+    states: ["active", "suspended", "active"],
+  },
+  "an answer while an older card of the thread waits": {
+    async play(turn) {
+      world.work.besides = "waiting";
+      await done(turn);
+    },
+    states: ["suspended"],
+  },
+  "a line about the queue whose message has joined the turn that runs": {
+    async play({ reply }) {
+      world.work.besides = "running";
+      await reply.progress({ ...running("Waiting: 1 request before yours"), isQueued: true });
+      await reply.finish("", []);
+    },
+    states: [],
+  },
   "a question during which the progress goes on": {
     async play(turn) {
       const question = createQuestion(turn.message);
@@ -162,13 +195,48 @@ const endings: Record<string, Ending> = {
   },
   "a message that is taken back before its turn": {
     async play({ message }) {
-      const root = world.slack.state.message(world.slack.general.id, threadOf(message));
-      if (root === undefined) throw new Error("no message");
-      world.slack.people.remove({ message: root } as Parameters<typeof world.slack.people.remove>[0]);
+      await takenBack(message);
+    },
+    states: ["active"],
+  },
+  "a message that is taken back after a restart, before its turn": {
+    async play({ message }) {
+      await world.restart();
+      await world.platform.connect(agent.handlers, new AbortController().signal);
+      await takenBack(message);
+    },
+    states: ["active"],
+  },
+  "a conversation that a person ends": {
+    async play(turn) {
+      await done(turn);
+      world.work.here = "none";
+      await world.platform.ended?.(turn.message.conversationId);
+      await world.slack.people
+        .say({ as: world.slack.ann, in: world.slack.general, thread: threadOf(turn.message), text: "@Remora and?" })
+        .acknowledged();
+    },
+    states: ["active", "closed", working],
+  },
+  "a conversation that a person ends while a turn runs": {
+    async play(turn) {
+      await turn.reply.write("Here");
+      await world.platform.ended?.(turn.message.conversationId);
+      await done(turn);
     },
     states: ["active"],
   },
 };
+
+async function takenBack(message: InboundMessage): Promise<void> {
+  const root = world.slack.state.message(world.slack.general.id, threadOf(message));
+  if (root === undefined) throw new Error("no message");
+  const inbox = createInbox(world.ledger);
+  await inbox.keep(message);
+  await inbox.withdraw(`slack:${message.id}`);
+  world.work.here = "none";
+  world.slack.people.remove({ message: root } as Parameters<typeof world.slack.people.remove>[0]);
+}
 
 test.each(Object.entries(endings))("%s leaves the session in the state that is true", async (_, ending) => {
   const message = await mentioned(ending.options);

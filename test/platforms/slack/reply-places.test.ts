@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCard, createPosts, createQuestion } from "../../conformance/platform-world.ts";
+import type { Said } from "../../doubles/slack/people.ts";
 import type { Channel, StoredMessage } from "../../doubles/slack/state.ts";
 import { replyTo } from "./agent.ts";
 import { agent, agents, edits, mentioned, useReplies, world } from "./reply-world.ts";
@@ -88,6 +89,59 @@ test("a card and a question that stand in the channel because threads are off be
   await click(question?.ts, "Answer 1");
   expect(agent.answers).toMatchObject([{ conversationId: message.conversationId, choice: "approve" }]);
   expect(agent.picks).toMatchObject([{ conversationId: message.conversationId, option: 0 }]);
+});
+
+test.each(["top-level", "refuse"] as const)(
+  "a card whose question was deleted is there once after a kill, and can be answered, if Slack answers the post with %s",
+  async (how) => {
+    const message = await mentioned(edits);
+    const { slack } = world;
+    const [root] = slack.state.messages;
+    if (root === undefined) throw new Error("no message");
+    slack.state.deletedRoots = how;
+    await Promise.all(slack.people.remove({ message: root } as Said).map((each) => each.acknowledged()));
+    const posts = createPosts();
+    let isKilled = true;
+    const dying = {
+      ...posts,
+      async keep(key: string, id: string) {
+        if (isKilled && key.startsWith("card:")) throw new Error("killed");
+        await posts.keep(key, id);
+      },
+    };
+    const card = createCard(message);
+    await expect(replyTo(world.platform, message, dying).ask(card)).rejects.toThrow("killed");
+    isKilled = false;
+    await world.restart();
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    const reply = replyTo(world.platform, message, dying);
+    await reply.ask(card);
+    const cards = agents().filter(({ buttons }) => buttons.length > 0);
+    expect(cards).toHaveLength(1);
+    const on = { channel: slack.general, ts: cards[0]?.ts ?? "" };
+    await slack.interactions.click({ as: slack.ann, on, button: "Approve" }).acknowledged();
+    await expect
+      .poll(() => agent.answers)
+      .toMatchObject([{ conversationId: message.conversationId, choice: "approve" }]);
+    await reply.settle({ ...card, items: card.items.map((item) => ({ ...item, state: "consumed", choices: [] })) });
+    await reply.finish("Here it is.", []);
+    expect(agents().filter(({ buttons }) => buttons.length > 0)).toEqual([]);
+    expect(texts().filter((text) => text === "Here it is.")).toHaveLength(1);
+    expect(places()).toEqual(new Set([undefined]));
+    expect(texts().join()).not.toMatch(aCode);
+  },
+);
+
+test("a card that Slack puts outside of the thread without a word belongs to the thread when it is clicked", async () => {
+  const message = await mentioned(edits);
+  const { slack } = world;
+  const [root] = slack.state.messages;
+  if (root === undefined) throw new Error("no message");
+  await Promise.all(slack.people.remove({ message: root } as Said).map((each) => each.acknowledged()));
+  await replyTo(world.platform, message).ask(createCard(message));
+  const on = { channel: slack.general, ts: agents()[0]?.ts ?? "" };
+  await slack.interactions.click({ as: slack.ann, on, button: "Approve" }).acknowledged();
+  await expect.poll(() => agent.answers).toMatchObject([{ conversationId: message.conversationId, choice: "approve" }]);
 });
 
 describe("a channel that takes replies only", () => {

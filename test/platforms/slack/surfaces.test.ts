@@ -72,25 +72,6 @@ describe("/remora", () => {
     expect(agent.commands.at(-1)?.isBesideThreads).toBeUndefined();
   });
 
-  test("a command that ends a conversation closes its session, but not while a turn works there", async () => {
-    const { slack } = world;
-    const dm = slack.workspace.direct(slack.ann);
-    const { ts } = slack.people.say({ as: slack.ann, in: dm, text: "hello" });
-    const message = await slack.until(() => agent.kept[0]);
-    const states = () => slack.sessions.states(dm, ts);
-    await expect.poll(states).toEqual(["processing*"]);
-    const endedConversationId = message.conversationId;
-    agent.handlers.onCommand = async () => ({ text: "Starting over.", isPrivate: true, endedConversationId });
-    agent.unanswered = [message];
-    await command("new", { in: dm }).acknowledged();
-    await expect.poll(() => toldTo(slack.ann, dm)).toHaveLength(1);
-    await replyTo(world.platform, message).finish("Hello.", []);
-    await expect.poll(states).toEqual(["processing*", "active"]);
-    agent.unanswered = [];
-    await command("new", { in: dm }).acknowledged();
-    await expect.poll(states).toEqual(["processing*", "active", "closed"]);
-  });
-
   test("an ask in a DM is answered in the thread of the question", async () => {
     const { slack } = world;
     await command("ask who am I?", { in: slack.workspace.direct(slack.ann) }).acknowledged();

@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
+import { withdrawnFrom } from "../../../src/engine/conversation/inbox.ts";
 import { type Log, silentLog } from "../../../src/lib/log.ts";
 import { createReadBody } from "../../../src/lib/read-body.ts";
 import type { HomePage } from "../../../src/platforms/slack/outbound/home.ts";
@@ -11,6 +12,7 @@ import {
   type SlackPlatform,
   type SlackPlatformOptions,
 } from "../../../src/platforms/slack/platform.ts";
+import type { Work } from "../../../src/ports/conversation.ts";
 import type { Ledger } from "../../../src/ports/ledger.ts";
 import type { Json } from "../../../src/ports/message.ts";
 import type { Store } from "../../../src/ports/store.ts";
@@ -24,6 +26,8 @@ export interface SlackWorld {
   platform: SlackPlatform;
   store: Store;
   ledger: Ledger;
+  /** What goes on in each conversation, and what besides the turn that asks. */
+  work: { here: Work; besides: Work };
   /** What was logged as a warning or an error. */
   logged: string[];
   /** A second process beside the first one, on the same store; not connected yet. */
@@ -48,6 +52,7 @@ export async function createSlackWorld({
   const store = createMemoryStore();
   const ledger = createSqliteLedger({ path: ":memory:" });
   const logged: string[] = [];
+  const work: SlackWorld["work"] = { here: "running", besides: "none" };
   const log: Log = { ...silentLog, warn: (_, text) => logged.push(text), error: (_, text) => logged.push(text) };
   const ephemeral = createEphemeralTexts(createInMemoryBus(silentLog));
   let server: Server | undefined;
@@ -68,6 +73,8 @@ export async function createSlackWorld({
       store,
       ledger,
       ephemeral,
+      workIn: async (_, besides) => (besides === undefined ? work.here : work.besides),
+      withdrawnFrom: (messageId) => withdrawnFrom(ledger, "slack", messageId),
       commands: () => [{ usage: "status", description: "what runs" }],
       home: async (): Promise<HomePage> => ({ status: ["All is well."], memory: ["Nothing yet."] }),
       isAllowedBot: () => false,
@@ -103,6 +110,7 @@ export async function createSlackWorld({
     platform: await start(),
     store,
     ledger,
+    work,
     logged,
     async another(more) {
       const platform = await start(more);

@@ -21,7 +21,6 @@ export interface CommandsOptions extends Handling {
   authors: LruMap<string>;
   directMessages: DirectMessages;
   onTaken(message: InboundMessage): void;
-  onEnded(conversationId: string): void;
 }
 
 export type Commands = (body: unknown) => Promise<void>;
@@ -92,8 +91,7 @@ export function createCommands(options: CommandsOptions): Commands {
     // Slack has no commands in threads, so this one is about the threads of the DM, not in one of them.
     const isBesideThreads = isDirect(channel) && directMessages === "threads";
     const command = { ...place, ...(isBesideThreads ? { isBesideThreads } : {}), name, rest, by, at: Date.now() };
-    const { text, file, endedConversationId } = await handlers.onCommand(command);
-    if (endedConversationId !== undefined) options.onEnded(endedConversationId);
+    const { text, file } = await handlers.onCommand(command);
     const note = file === undefined ? [] : [await sendFile(recipient, file)];
     await ephemeral.markdown(recipient, [text, ...note].join("\n\n"));
   }

@@ -13,6 +13,7 @@ import { elapsedSince } from "../../../lib/elapsed.ts";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
+import type { Work } from "../../../ports/conversation.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isAway, isPlaceProblem, isSlackError } from "../api/api-problems.ts";
@@ -21,6 +22,13 @@ import { processingLifetimeMs, statusLifetimeMs } from "../limits.ts";
 
 /** `suspended` waits for people, `active` for the next request, and `closed` is over. */
 export type SessionState = "processing" | "suspended" | "active" | "closed";
+
+/** Of a conversation in which this goes on. */
+export const stateOf: Readonly<Record<Work, SessionState>> = {
+  running: "processing",
+  waiting: "suspended",
+  none: "active",
+};
 
 /** Counts only for the call that makes the session. */
 export interface SessionStart {

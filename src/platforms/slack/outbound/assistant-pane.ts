@@ -5,11 +5,12 @@
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
+import type { Work } from "../../../ports/conversation.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
 import { anyAnswer } from "../api/api.ts";
 import { isDirect, parseConversationId, placeOf, timeOf } from "../conversation-id.ts";
 import type { Handling } from "../interactions/handling.ts";
-import type { AgentSessions, SessionState } from "./agent-sessions.ts";
+import { type AgentSessions, stateOf } from "./agent-sessions.ts";
 import { sessionTitle } from "./session-title.ts";
 
 export interface AssistantPane {
@@ -19,14 +20,16 @@ export interface AssistantPane {
   stopped(event: unknown): Promise<void>;
   renamed(event: unknown): void;
   said(message: InboundMessage): void;
-  /** Ends a session if no turn and no message is left there, whatever it shows. Never rejects. */
-  endIfIdle(conversationId: string, state?: SessionState): Promise<void>;
+  /** Ends a session that shows work although no turn and no message is left there. Never rejects. */
+  endIfIdle(conversationId: string): Promise<void>;
   /** A person took a message back, perhaps before its turn began. */
   withdrawn(messageId: string): Promise<void>;
 }
 
 export interface AssistantPaneOptions extends Handling {
   sessions: AgentSessions;
+  workIn(conversationId: string): Promise<Work>;
+  withdrawnFrom(messageId: string): Promise<string | undefined>;
 }
 
 const openedSchema = z.object({ assistant_thread: z.object({ channel_id: z.string(), thread_ts: z.string() }) });
@@ -49,8 +52,6 @@ const prompts = [
 export function createAssistantPane(options: AssistantPaneOptions): AssistantPane {
   const { api, handlers, identity, people, sessions, log } = options;
   const untitled = createLruMap<true>(1_000);
-  /** Conversations of messages. */
-  const taken = createLruMap<string>(2_000);
   const suggestedAt = createLruMap<number>(1_000);
 
   async function suggest(place: { channel_id: string; thread_ts?: string }): Promise<void> {
@@ -60,13 +61,14 @@ export function createAssistantPane(options: AssistantPaneOptions): AssistantPan
     });
   }
 
-  async function endIfIdle(conversationId: string, state: SessionState = "active"): Promise<void> {
+  async function endIfIdle(conversationId: string): Promise<void> {
     const place = parseConversationId(conversationId);
     if (place === undefined || place.thread === null) return;
     try {
       const left = await handlers.unanswered("slack");
       if (left.some((message) => message.conversationId === conversationId)) return;
-      await sessions(place.channel, place.thread).set(state);
+      const work = await options.workIn(conversationId);
+      if (work !== "running") await sessions(place.channel, place.thread).set(stateOf[work]);
     } catch (thrown) {
       log.warn({ error: messageOf(thrown) }, "could not see whether a session is over");
     }
@@ -116,13 +118,15 @@ export function createAssistantPane(options: AssistantPaneOptions): AssistantPan
     },
     endIfIdle,
     async withdrawn(messageId) {
-      const conversationId = taken.get(messageId);
-      if (conversationId !== undefined) await endIfIdle(conversationId);
+      try {
+        const conversationId = await options.withdrawnFrom(messageId);
+        if (conversationId !== undefined) await endIfIdle(conversationId);
+      } catch (thrown) {
+        log.warn({ error: messageOf(thrown) }, "could not see whether a message was taken back");
+      }
     },
     said(message) {
-      const { id, conversationId } = message;
-      taken.set(id, conversationId);
-      const place = parseConversationId(conversationId);
+      const place = parseConversationId(message.conversationId);
       const key = `${place?.channel}:${place?.thread}`;
       if (place === undefined || place.thread === null || !untitled.has(key)) return;
       untitled.delete(key);

@@ -49,6 +49,10 @@ export async function uploadFile(api: SlackApi, { name, bytes }: OutgoingFile): 
   return { id: address.file_id, title: name };
 }
 
+export function uploadText(api: SlackApi, name: string, text: string): Promise<UploadedFile> {
+  return uploadFile(api, { name, bytes: Buffer.from(text) });
+}
+
 export async function shareFiles(
   api: SlackApi,
   place: { channel: string; thread: string | null },

@@ -30,7 +30,7 @@ export interface MessageSenderOptions {
   turnId: string;
   botUserId(): Promise<string>;
   onPosted?(ts: string): Promise<void>;
-  /** Called before `onPosted` if the message is not where it belongs. */
+  /** Called before `onPosted` if the message is not where it belongs, perhaps twice. */
   onMoved?(ts: string): Promise<void>;
   /** A thread of the channel that takes posts, if the channel itself takes none. Undefined if there is none. */
   openThread?(): Promise<string | undefined>;
@@ -76,7 +76,8 @@ export interface Metadata {
 /** Of the files of a complete answer. */
 export const endFilesKey = "files:end";
 const postEvent = "remora_post";
-const postedSchema = z.object({ ts: z.string() });
+/** The message names its thread, unless Slack has left it out without a word, because the first message is gone. */
+const postedSchema = z.object({ ts: z.string(), message: z.object({ thread_ts: z.string().optional() }).optional() });
 /** The thread that takes the posts of a channel without threads, or an empty value for the channel. */
 const placeKey = "place";
 /** Why the messages are not where they belong. */
@@ -146,7 +147,8 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     const known = await find(key);
     const posted = known === undefined ? await startOnce(key, tryKey, start) : { ts: known, isFound: true };
     await keep(key, formatMessageId({ channel: destination.channel, ts: posted.ts }));
-    if (!posted.isFound && moved !== undefined) await options.onMoved?.(posted.ts);
+    // Also if it was found: the process that posted it may have died before it came to this.
+    if (moved !== undefined) await options.onMoved?.(posted.ts);
     if (!posted.isFound) await options.onPosted?.(posted.ts);
     return posted;
   }
@@ -193,7 +195,9 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       const { channel, thread } = placeNow();
       const place = { channel, ...(thread === null ? {} : { thread_ts: thread }) };
       const args = { ...place, metadata: metadata(key), ...withoutPreviews, ...content };
-      return (await api.call("chat.postMessage", args, postedSchema, { isOnce: true })).ts;
+      const { ts, message } = await api.call("chat.postMessage", args, postedSchema, { isOnce: true });
+      if (thread !== null && message !== undefined && message.thread_ts === undefined) await options.onMoved?.(ts);
+      return ts;
     });
     if (isFound) await update(ts, key, content);
     return ts;

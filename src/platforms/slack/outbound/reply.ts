@@ -1,7 +1,7 @@
 /**
  * One reply in Slack. Each segment is one message (live-message.ts); cards and questions appear between segments. Calls
  * run one after the other so that nothing overtakes an earlier message. Needs only the Web API, so any process can
- * reply. The file is over 250 lines because text, cards and questions share the open segment.
+ * reply.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -9,11 +9,11 @@ import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { LruMap } from "../../../lib/lru-map.ts";
 import type { AnswerFooter } from "../../../ports/answer-footer.ts";
-import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
+import type { ApprovalCard } from "../../../ports/card.ts";
+import type { Work } from "../../../ports/conversation.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import { type Posts, type Reply, unshownLevel } from "../../../ports/platform.ts";
 import type { Progress } from "../../../ports/progress.ts";
-import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
 import { noRoute, platformAway } from "../../shared/platform-error.ts";
@@ -21,21 +21,19 @@ import { attachmentNote } from "../../shared/tool-files.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isAway, isRefusal, plainOf, whyNotThere } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
-import { formatMessageId, isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
+import { isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
 import type { Threads } from "../inbound/threads.ts";
 import { maxHistoryPage } from "../limits.ts";
-import type { AgentSession, AgentSessions, SessionState } from "./agent-sessions.ts";
-import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
-import { noteMessage } from "./cards/mention-line.ts";
-import { type OutgoingFile, readFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import { type AgentSession, type AgentSessions, type SessionState, stateOf } from "./agent-sessions.ts";
+import { readFiles, type UploadedFile, uploadFile, uploadText } from "./files-out.ts";
 import type { Footers } from "./footer.ts";
 import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import { createMessageSender, endFilesKey, type MessageSender } from "./message-sender.ts";
 import type { Destination } from "./messages-of.ts";
 import type { Streaming } from "./native-stream-policy.ts";
-import { questionMessage } from "./question.ts";
 import type { Receipts } from "./receipts.ts";
 import { renderMessage, renderParts } from "./render.ts";
+import { type Begun, createReplyCards } from "./reply-cards.ts";
 
 export interface ReplyOptions {
   api: SlackApi;
@@ -50,14 +48,12 @@ export interface ReplyOptions {
   botUserId(): Promise<string>;
   threads: Threads;
   told: LruMap<true>;
+  workIn(conversationId: string, besides?: string): Promise<Work>;
   log: Log;
   signal: AbortSignal;
 }
 
-interface Begun {
-  sender: MessageSender;
-  destination: Destination;
-}
+type End = Parameters<Reply["finish"]>;
 
 export function createSlackReply(options: ReplyOptions): Reply {
   const { target, posts, log } = options;
@@ -76,8 +72,10 @@ export function createSlackReply(options: ReplyOptions): Reply {
   let segment: LiveMessage | undefined;
   let latest: { text?: string; progress?: Progress } = {};
   let hasPreviews = true;
-  /** Cards and questions that people have not answered yet. */
-  const waitingFor = new Set<string>();
+  const cards = createReplyCards({
+    ...{ api: options.api, formContents: options.formContents, log, turnId: target.turnId, begin, setState },
+    closeText: (place) => closeSegment(place, latest.text, "suspended"),
+  });
 
   function inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
     return oneAtATime(target.turnId, work);
@@ -157,7 +155,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
 
   async function show(change: { text?: string; progress?: Progress }): Promise<void> {
     latest = { ...latest, ...change };
-    if (waitingFor.size === 0) void setState("processing");
+    if (!cards.isWaiting()) void setState("processing");
     try {
       await (await openSegment(await begin())).show(latest);
     } catch (thrown) {
@@ -182,6 +180,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
   }
 
   async function end(
+    state: SessionState,
     text: string,
     files: ToolFile[],
     footer: AnswerFooter | undefined,
@@ -205,13 +204,13 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const { rest } = await closeSegment(
       place,
       text,
-      "active",
+      state,
       footer,
       [wordsBelow, ...notes].filter(Boolean).join("\n\n"),
     );
     if (areShared) return;
     try {
-      const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
+      const whole = rest === undefined ? [] : [await uploadText(options.api, "answer.md", rest)];
       await sender.share(endFilesKey, [...whole, ...uploaded]);
     } catch (thrown) {
       const names = [...(rest === undefined ? [] : ["answer.md"]), ...uploaded.map(({ title }) => title)];
@@ -219,15 +218,35 @@ export function createSlackReply(options: ReplyOptions): Reply {
     }
   }
 
+  /** Another turn may run in the conversation, or an older card wait there. If that can't be read, this was the last one. */
+  async function stateAfter(turnId?: string): Promise<SessionState> {
+    if (session === undefined) return "active";
+    const work = options.workIn(target.conversationId, turnId);
+    return stateOf[
+      await work.catch((thrown: unknown) => {
+        log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not see what else goes on in a thread");
+        return "none" as const;
+      })
+    ];
+  }
+
   /** However the answer went, the turn is over here, unless the service is away and the same call comes again. */
-  async function ended(shown: Promise<void>): Promise<void> {
+  async function ending(...shown: End): Promise<void> {
+    const state = await stateAfter(target.turnId);
     try {
-      await shown;
+      await end(state, ...shown);
     } catch (thrown) {
-      if (!isAway(thrown)) await setState("active");
+      if (!isAway(thrown)) await setState(state);
       asRejection(thrown);
     }
-    await setState("active");
+    await setState(state);
+  }
+
+  /** Below changes, the turn is over. If it goes on, it sets the states itself. */
+  async function settle(card: ApprovalCard): Promise<void> {
+    if (destination === undefined) return;
+    await cards.settle(card);
+    if (session !== undefined && (await stateAfter()) === "active") await setState("active");
   }
 
   async function sayInstead(
@@ -243,103 +262,18 @@ export function createSlackReply(options: ReplyOptions): Reply {
     for (const [index, part] of parts.entries()) await sender.post(`instead:${index}`, renderMessage(part));
   }
 
-  function uploadText(name: string, text: string): Promise<UploadedFile> {
-    const file: OutgoingFile = { name, bytes: Buffer.from(text) };
-    return uploadFile(options.api, file);
-  }
-
-  async function ask(card: ApprovalCard): Promise<void> {
-    const place = await begin();
-    const { sender } = place;
-    const key = `card:${card.id}`;
-    waitingFor.add(card.id);
-    if (sender.tsOf(key) === undefined) await closeSegment(place, latest.text, "suspended");
-    await options.formContents.keep(card);
-    await showCard(sender, card);
-    await setState("suspended");
-    const { files } = cardMessages(card, "awaited");
-    if (files.length === 0 || sender.isKept(filesKey(card))) return;
-    try {
-      if (!(await sender.areShared(filesKey(card)))) {
-        const uploaded: UploadedFile[] = [];
-        for (const { name, text } of files) uploaded.push(await uploadText(name, text));
-        await sender.share(filesKey(card), uploaded);
-      }
-    } catch (thrown) {
-      if (isAway(thrown)) throw thrown;
-      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not upload a card's file");
-      await sender.keep(refusedKey(card), "1");
-    }
-    await showCard(sender, card);
-  }
-
-  /** Posts or updates the card's messages. Settled items need less room, so later messages may become empty. */
-  async function showCard(sender: MessageSender, card: ApprovalCard): Promise<void> {
-    const { parts } = cardMessages(card, cardFilesOf(sender, card));
-    const partKey = (index: number) => (index === 0 ? `card:${card.id}` : `card-part:${card.id}:${index}`);
-    while (sender.tsOf(partKey(parts.length)) !== undefined) parts.push(emptyPart());
-    for (const [index, content] of parts.entries()) {
-      const key = partKey(index);
-      const ts = sender.tsOf(key);
-      if (ts === undefined) await sender.post(key, content);
-      else await sender.update(ts, key, content);
-    }
-  }
-
-  async function settle(card: ApprovalCard): Promise<void> {
-    waitingFor.delete(card.id);
-    if (destination === undefined) return;
-    const { sender } = await begin();
-    if ((await sender.find(`card:${card.id}`)) === undefined) return;
-    await options.formContents.keep(card);
-    await options.formContents.drop(card);
-    await showCard(sender, card).catch((thrown: unknown) => {
-      // Slack would refuse it again. A click on what still looks open says what became of it.
-      if (!isRefusal(thrown)) throw thrown;
-      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a settled card");
-    });
-  }
-
-  /** An existing note stays as it is. */
-  async function note(said: CardNote): Promise<string> {
-    const { sender, destination: at } = await begin();
-    const key = `note:${said.key}`;
-    const ts = sender.tsOf(key) ?? (await sender.post(key, noteMessage(said)));
-    return formatMessageId({ channel: at.channel, ts });
-  }
-
-  async function question(card: QuestionCard): Promise<void> {
-    const place = await begin();
-    const { sender } = place;
-    const key = `question:${card.id}`;
-    await options.formContents.keepQuestion(card);
-    if (card.isOpen) waitingFor.add(card.id);
-    else waitingFor.delete(card.id);
-    const ts = card.isOpen ? sender.tsOf(key) : await sender.find(key);
-    if (ts === undefined && !card.isOpen) return;
-    if (ts === undefined) {
-      await closeSegment(place, latest.text, "suspended");
-      await sender.post(key, questionMessage(card));
-    } else
-      await sender.update(ts, key, questionMessage(card)).catch((thrown: unknown) => {
-        if (!isRefusal(thrown)) throw thrown;
-        log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a question");
-      });
-    if (card.isOpen) await setState("suspended");
-  }
-
   return {
     avoidPreviews() {
       hasPreviews = false;
     },
     write: (text) => inOrder(() => show({ text })),
     progress: (progress) => inOrder(() => show({ progress })),
-    ask: (card) => inOrder(() => ask(card).catch(asRejection)),
+    ask: (card) => inOrder(() => cards.ask(card).catch(asRejection)),
     settle: (card) => inOrder(() => settle(card)),
-    note: (said) => inOrder(() => note(said).catch(asRejection)),
-    question: (card) => inOrder(() => question(card).catch(asRejection)),
-    finish: (text, files, footer, notes) => inOrder(() => ended(end(text, files, footer, notes))),
-    fail: (text, reason, footer) => inOrder(() => ended(end(text, [], footer, reason))),
+    note: (said) => inOrder(() => cards.note(said).catch(asRejection)),
+    question: (card) => inOrder(() => cards.question(card).catch(asRejection)),
+    finish: (...shown) => inOrder(() => ending(...shown)),
+    fail: (text, reason, footer) => inOrder(() => ending(text, [], footer, reason)),
     park: () =>
       inOrder(async () => {
         if (segment !== undefined) await closeSegment(await begin(), latest.text, "suspended");
@@ -347,20 +281,6 @@ export function createSlackReply(options: ReplyOptions): Reply {
       }),
     leave: () => inOrder(async () => segment?.leave()),
   };
-}
-
-function filesKey({ id }: ApprovalCard): string {
-  return `card-files:${id}`;
-}
-
-function refusedKey({ id }: ApprovalCard): string {
-  return `card-files-refused:${id}`;
-}
-
-/** After a restart, the upload of a refused file is tried again. */
-function cardFilesOf(sender: MessageSender, card: ApprovalCard): CardFiles {
-  if (sender.isKept(filesKey(card))) return "shared";
-  return sender.isKept(refusedKey(card)) ? "refused" : "awaited";
 }
 
 /** A scheduled turn has no Slack message with a timestamp, so use its scheduled time, which is earlier than its posts. */
