@@ -71,6 +71,7 @@ export function openContext(
     },
     preferredModel: models.choice.preferred,
     endUserOf: models.endUserOf,
+    isLeftBehind: earlier.isLeftBehind,
   });
   return {
     ...context,

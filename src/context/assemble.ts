@@ -20,6 +20,7 @@ import { isFromOutside, type Origin } from "../ports/origin.ts";
 import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { offerOf, type ToolOffer } from "../ports/tool-offer.ts";
+import type { TurnRecord } from "../ports/turn.ts";
 import { originsOfTurn } from "../ports/turn-origins.ts";
 import { type Payer, payerOf } from "../ports/usage.ts";
 import { createBrainFiles } from "./brain-files.ts";
@@ -59,6 +60,8 @@ interface ContextConfig {
 export interface ContextBuilderOptions {
   workspace: string;
   history: History;
+  /** Whether the conversation started over after the turn had begun. */
+  isLeftBehind?(turn: TurnRecord): Promise<boolean>;
   /** True if older exchanges can be summarised while a turn runs. */
   isCompacting: boolean;
   memory: Memory;
@@ -172,6 +175,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     },
     async remember(turn) {
       drop(turn.id);
+      if ((await options.isLeftBehind?.(turn)) === true) return;
       await history.add(turn, options.tools(turn.conversationId));
     },
     forget: (conversationId, person) => history.clear(conversationId, person),

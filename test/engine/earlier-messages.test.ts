@@ -146,6 +146,15 @@ describe("what a turn hears", () => {
     expect(await heardBy(turnOf({ id: "m1" }))).toEqual(["fresh"]);
   });
 
+  test("a request that runs while its conversation starts over leaves nothing in the history", async () => {
+    const earlier = reader();
+    const begunAt = (startedAt: number) => ({ ...turnOf({ id: "m1" }), startedAt });
+    expect(await earlier.isLeftBehind(begunAt(10))).toBe(false);
+    await earlier.startOver("test:c1", 20);
+    expect(await earlier.isLeftBehind(begunAt(10))).toBe(true);
+    expect(await earlier.isLeftBehind(begunAt(30))).toBe(false);
+  });
+
   test("nothing if a schedule asks, or if the platform can't read", async () => {
     lines = [line("a")];
     expect(await heardBy(turnOf({ id: "schedule:s1:1" }))).toEqual([]);

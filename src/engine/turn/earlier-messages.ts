@@ -36,6 +36,8 @@ export interface EarlierMessagesOptions {
 export interface ForgettableEarlierMessages extends EarlierMessages {
   /** From now on, this conversation does not read messages older than `now`, except linked ones. */
   startOver(conversationId: string, now: number): Promise<void>;
+  /** The conversation started over while the turn ran, so nothing of the turn belongs to its history. */
+  isLeftBehind(turn: TurnRecord): Promise<boolean>;
 }
 
 const defaultMaxReadMs = 3_000;
@@ -154,6 +156,10 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
       await store.set(markKey(conversationId), { id: atPlatform(first).id }, keptMs).catch((thrown: unknown) => {
         log.warn({ turnId, error: messageOf(thrown) }, "could not save which messages a conversation knows");
       });
+    },
+    async isLeftBehind({ conversationId, startedAt }) {
+      const { after } = await markOf(conversationId);
+      return after !== undefined && startedAt <= after;
     },
     startOver: (conversationId, now) => store.set(markKey(conversationId), { at: now }, keptMs),
   };

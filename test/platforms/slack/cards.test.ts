@@ -376,11 +376,11 @@ describe("clicks", () => {
     expect(agent.answers).toMatchObject([{ by: { id: world.slack.ann.id, name: "Ann" } }]);
   });
 
-  test("when Slack refuses to say who clicked, nothing is done, and the person is told", async () => {
+  test("when Slack takes no questions about who clicked, nothing is done, and the person is told", async () => {
     await replyTo(world.platform, message).ask(createCard(message));
     await world.restart();
     await world.platform.connect(agent.handlers, new AbortController().signal);
-    world.slack.failNext("users.info", { type: "error", error: "access_denied" });
+    world.slack.failNext("users.info", { type: "error", error: "invalid_auth" });
     await click("Approve").acknowledged();
     await expect.poll(() => told()[0]).toContain("nothing changed");
     expect(agent.answers).toEqual([]);
