@@ -28,7 +28,7 @@ import {
   unlessRefused,
   whyNotThere,
 } from "../api/api.ts";
-import type { Channels } from "../api/channels.ts";
+import { type Channels, isPublicThread } from "../api/channels.ts";
 import type { OwnId } from "../api/own-id.ts";
 import { type DiscordConversation, isSnowflake, parseConversationId } from "../conversation-id.ts";
 import { createAttempts } from "./attempts.ts";
@@ -84,8 +84,6 @@ const closedDoors = [
   "wrongChannelType",
   "notATextChannel",
 ] as const;
-
-const publicThreads: readonly ChannelType[] = [ChannelType.PublicThread, ChannelType.AnnouncementThread];
 
 const closedPeople = ["cannotMessageUser", "noMutualGuilds"] as const;
 
@@ -168,7 +166,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     if (thread === target.messageId) return true;
     try {
       const known = await options.channels.get(thread);
-      if (known !== undefined) return publicThreads.includes(known.type);
+      if (known !== undefined) return isPublicThread(known);
       await api.request({ method: "GET", route: Routes.channelMessage(channel, thread) });
       return true;
     } catch (thrown) {
