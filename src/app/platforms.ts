@@ -68,7 +68,8 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
             group: turnId,
           });
         }
-        if (key.startsWith("card:")) await links.approvals.get().posted(key.slice("card:".length), turnId, messageId);
+        const [, cardId] = /^card:([^:]+)/.exec(key) ?? [];
+        if (cardId !== undefined) await links.approvals.get().posted(cardId, turnId, messageId);
       }),
     cardWriter: createCardWriter({ leases, cardNow: (cardId, turnId) => links.approvals.get().card(cardId, turnId) }),
     askElsewhere: (cardId, why) => links.approvals.get().askElsewhere(cardId, why),

@@ -24,7 +24,7 @@ import type { QuestionCard } from "./question.ts";
 import type { Reach } from "./reach.ts";
 import type { ToolFile } from "./tool.ts";
 
-/** Message ids of a turn's posts, by keys that the platform chooses (`text:0:0`, `card:<id>`). */
+/** Message ids of a turn's posts, by keys that the platform chooses (`text:0:0`, `card:<id>`, which anything may follow after a colon). */
 export interface Posts {
   all(): Promise<{ key: string; messageId: string }[]>;
   keep(key: string, messageId: string): Promise<void>;

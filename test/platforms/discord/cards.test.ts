@@ -12,6 +12,7 @@ import { runs } from "../../faults/share.ts";
 import { cardOf, cards, clicked, item, settled } from "./cards-world.ts";
 import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
 import { rendered, textDisplays } from "./rendering.ts";
+import { own, threadOf } from "./replying-world.ts";
 
 useConnectedBot();
 
@@ -58,6 +59,48 @@ describe("what a card shows", () => {
     await replyTo(message).ask({ ...cardOf(message, 4), id: "card-2", notify });
     const several = `Ann asks: 4 actions need approval\nWaiting for ${ben}\\.`;
     expect(notified().slice(1)).toMatchObject([{ words: several, to: [discord.ben.id] }, { to: [] }]);
+  });
+
+  const refusedEdits = [
+    ["is refused once for a reason that nobody knows", 1, 400, 999_123],
+    ["is always refused for a reason that nobody knows", 100, 400, 999_123],
+    ["is always refused by AutoMod", 100, 400, 200_000],
+    ["is always forbidden", 100, 403, 50_013],
+    ["finds no message any more, because a moderator removed it", 1, 404, 10_008],
+  ] as const;
+
+  test.each(refusedEdits)(
+    "each card has its buttons, and no line is left over, if the edit that makes it a card %s",
+    async (_if, times, status, code) => {
+      const message = await mentioned("deploy");
+      const line = ["Waiting for ", { userId: discord.ben.id, name: "Ben" }, "."];
+      const notify = { userIds: [discord.ben.id], roleIds: [], line, text: "Waiting for Ben." };
+      const posts = createPosts();
+      const fault = { type: "answer", status, body: { code, message: "No" } } as const;
+      const patches = { method: "PATCH", path: /\/channels\/\d+\/messages\/\d+$/, times };
+      const refusing = discord.fail(patches, fault);
+      const ids = ["card-1", "card-2", "card-3", "card-4", "card-5"];
+      for (const id of ids) await replyTo(message, posts).ask({ ...createCard(message), id, notify });
+      refusing.remove();
+      const shown = cards();
+      expect(shown.map(({ content, buttons }) => [content, buttons[0]?.label])).toEqual(ids.map(() => ["", "Approve"]));
+      expect(own(threadOf(message))).toHaveLength(ids.length);
+      expect((await posts.all()).at(-1)?.key).toMatch(/^card:card-/);
+      await bot.restart();
+      await replyTo(message, posts).ask({ ...createCard(message), notify });
+      await replyTo(message, posts).settle(settled(createCard(message)));
+      expect(rendered(cards()[0] as SeenMessage).text).toBe("❌ Denied by Ann");
+    },
+  );
+
+  test("a card that nobody can see leaves no line behind that says who is waited for", async () => {
+    const said = discord.ann.say("deploy", { in: "dm" });
+    const message = await discord.until(() => agent.kept.find(({ id }) => id === said.id));
+    const fault = { type: "answer", status: 400, body: { code: 999_123, message: "No" } } as const;
+    discord.fail({ method: "PATCH", path: /\/messages\/\d+$/, times: 100 }, fault);
+    discord.fail({ method: "POST", path: /\/messages$/, after: 1, times: 100 }, fault);
+    await expect(replyTo(message).ask(createCard(message))).rejects.toMatchObject({ code: "platform.no-route" });
+    expect(own(discord.ann.dm())).toEqual([]);
   });
 
   test("without an expiry none is shown, and a settled card has none either", async () => {

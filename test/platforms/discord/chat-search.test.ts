@@ -105,7 +105,7 @@ test("who reads an answer decides which channels may be read for it: roles, peop
   expect(await openIn(elsewhere.addChannel("plans"))).toEqual(["direct"]);
 });
 
-test("Discord's own search finds what was said before the bot came, with the rights in each channel, in threads too", async () => {
+test("Discord's own search finds what was said before the bot came, with the rights in each channel, in threads too, and whatever else Discord answers with it", async () => {
   const bot = await openDiscordBot();
   onTestFinished(() => bot.close());
   const { discord } = bot;
@@ -146,6 +146,19 @@ test("Discord's own search finds what was said before the bot came, with the rig
   expect((await search({ author: "Ann" }))?.messages).toEqual([]);
   expect((await search({ author: `<@${ben.id}>` }))?.messages).toHaveLength(2);
   expect((await search({ before: Date.now() - 86_400_000 }))?.messages).toEqual([]);
+  const whole = discord.message({ id: said.id, channelId: channel.id })?.raw;
+  const odd = [
+    null,
+    "hello",
+    {},
+    { ...whole, author: null },
+    { ...whole, timestamp: "soon" },
+    { ...whole, content: 1 },
+  ];
+  const messages = [null, ...odd.map((each) => [each]), [whole]];
+  const answered = { messages, threads: [null, {}], total_results: 9, doing_deep_historical_index: false };
+  discord.fail({ path: /messages\/search$/, times: 1 }, { type: "answer", status: 200, body: answered });
+  expect((await search())?.messages.map(({ text }) => text)).toEqual(["the axolotl tank"]);
   discord.searchIndex.set(guild.id, 1);
   expect((await search())?.messages).toHaveLength(2);
   const building = {

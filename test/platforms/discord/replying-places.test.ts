@@ -1,11 +1,17 @@
 /** Where replies are written: threads and their names, channels, and what happens if a place goes away. */
 import { describe, expect, test } from "vitest";
 import { createCard, createPosts, createQuestion } from "../../conformance/platform-world.ts";
+import type { ChannelHandle } from "../../doubles/discord/places.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
 import { begun, own, threadOf, toldPrivately } from "./replying-world.ts";
 
 useConnectedBot();
+
+function refuse(thread: ChannelHandle, status: number, code: number): void {
+  const path = new RegExp(`/channels/${thread.id}/messages$`);
+  discord.fail({ method: "POST", path, times: 100 }, { type: "answer", status, body: { code, message: "No" } });
+}
 
 describe("where a reply is written", () => {
   test("a mention is answered in a thread of its message, created with the first words and named after the message", async () => {
@@ -160,6 +166,36 @@ describe("where a reply is written", () => {
     expect(why?.content).toContain("The thread is locked");
     expect(answer?.content).toBe("Outside.");
   });
+
+  test.each([
+    ["is locked", "the thread is closed", (thread: ChannelHandle) => discord.ann.archive(thread, { isLocked: true })],
+    ["is deleted", "the thread is gone", (thread: ChannelHandle) => thread.delete()],
+    [
+      "refuses it for an unknown reason",
+      "Discord doesn't let me",
+      (thread: ChannelHandle) => refuse(thread, 400, 999_123),
+    ],
+    ["forbids it", "I may not write there", (thread: ChannelHandle) => refuse(thread, 403, 50_013)],
+  ])(
+    "nothing of a private thread is written in its channel, which others read, if the thread %s",
+    async (_if, plain, close) => {
+      const thread = discord.ann.startThread(discord.channel, "salaries", { isPrivate: true });
+      thread.addToThread(discord.bot.id);
+      const message = await mentioned("hello", thread);
+      const later = await mentioned("and this", thread);
+      close(thread);
+      const file = { name: "salaries.csv", path: import.meta.filename, mimeType: "text/csv" };
+      const note = { key: "note-1", line: ["Ben earns 9000."] };
+      const refused = { code: "platform.no-route", plain };
+      await expect(replyTo(message).finish("Ben earns 9000.", [file])).rejects.toMatchObject(refused);
+      await expect(replyTo(message).ask(createCard(message))).rejects.toMatchObject(refused);
+      await expect(replyTo(message).question(createQuestion(message))).rejects.toMatchObject(refused);
+      await expect(replyTo(message).note(note)).rejects.toMatchObject(refused);
+      await bot.restart();
+      await expect(replyTo(later).fail("", "Ben earns 9000.")).rejects.toMatchObject(refused);
+      expect(own(discord.channel)).toEqual([]);
+    },
+  );
 
   test("if the thread is locked during the reply, the whole answer is in the channel", async () => {
     const message = await mentioned();

@@ -43,14 +43,13 @@ export function createChannels(api: DiscordApi, known: KnownChannels): Channels 
   return { get: async (id) => known.get(id) ?? (await recent(`${known.rights()} ${id}`, () => ask(id))) };
 }
 
-const threadTypes: readonly ChannelType[] = [
-  ChannelType.PublicThread,
-  ChannelType.PrivateThread,
-  ChannelType.AnnouncementThread,
-];
-
 export function isThread({ type }: Pick<ChannelFacts, "type">): boolean {
-  return threadTypes.includes(type);
+  return type === ChannelType.PrivateThread || isPublicThread({ type });
+}
+
+/** Its readers are those of its channel. */
+export function isPublicThread({ type }: Pick<ChannelFacts, "type">): boolean {
+  return type === ChannelType.PublicThread || type === ChannelType.AnnouncementThread;
 }
 
 /**

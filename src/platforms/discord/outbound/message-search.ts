@@ -2,18 +2,20 @@
  * Discord's own search, which also finds what was said before the agent came: one request for each server, in the channels
  * that the person can read. Discord searches as the bot, so what is found elsewhere is dropped, and private threads are too.
  */
-import {
-  type APIMessage,
-  type APIThreadChannel,
-  ChannelType,
-  type RESTGetAPIGuildMessagesSearchResult,
-  type RouteLike,
-} from "discord.js";
+import type { APIMessage, APIThreadChannel, RESTGetAPIGuildMessagesSearchResult, RouteLike } from "discord.js";
 import { pause } from "../../../lib/backoff.ts";
 import { isSamePerson } from "../../../lib/text/same-person.ts";
-import type { ChatActions, ChatQuery, FoundByService, SeenChannel, ServiceSearch } from "../../../ports/chat.ts";
+import type {
+  ChatActions,
+  ChatLine,
+  ChatQuery,
+  FoundByService,
+  SeenChannel,
+  ServiceSearch,
+} from "../../../ports/chat.ts";
 import type { LoggedMessage } from "../../../ports/chat-log.ts";
 import type { DiscordApi } from "../api/api.ts";
+import { isPublicThread } from "../api/channels.ts";
 import { isSnowflake, messageLink } from "../conversation-id.ts";
 import { isWritten, lineOf } from "../inbound/lines.ts";
 import { maxSearchChannels, maxSearchResults, maxSearchWords, snowflakeEpochMs } from "../limits.ts";
@@ -43,11 +45,10 @@ export function createMessageSearch(api: DiscordApi): NonNullable<ChatActions["s
   async function searchGuild(guildId: string, channels: readonly SeenChannel[], query: ChatQuery) {
     const answer = await ask(guildId, parametersOf(query, channels));
     if (answer === undefined) return { messages: [], isWhole: false };
-    const threads = new Map((answer.threads ?? []).map((thread) => [thread.id, thread]));
-    const found = answer.messages.flat() as APIMessage[];
-    const written = found.filter(isWritten);
+    const threads = new Map((answer.threads ?? []).map((thread) => [thread?.id, thread]));
+    const found = answer.messages.flat() as (APIMessage | null)[];
     return {
-      messages: written.flatMap((message) => messageIn(guildId, message, threads.get(message.channel_id))),
+      messages: found.flatMap((message) => messageIn(guildId, message, threads.get(message?.channel_id ?? ""))),
       isWhole: !answer.doing_deep_historical_index,
     };
   }
@@ -85,12 +86,27 @@ function parametersOf({ text, author, after, before }: ChatQuery, channels: read
 }
 
 /** The rights in a public thread are those of its channel; a private thread has readers of its own. */
-function messageIn(guildId: string, message: APIMessage, thread: APIThreadChannel | undefined): LoggedMessage[] {
-  if (thread?.type === ChannelType.PrivateThread) return [];
-  const { id, author, text, at } = lineOf(message);
+function messageIn(guildId: string, message: APIMessage | null, thread: APIThreadChannel | undefined): LoggedMessage[] {
+  if (message === null || (thread !== undefined && !isPublicThread(thread))) return [];
+  const line = readLine(message);
+  if (line === undefined) return [];
+  const { id, author, text, at } = line;
   const link = messageLink(guildId, message.channel_id, id);
   return [{ platform: "discord", id, channelId: thread?.parent_id ?? message.channel_id, author, text, at, link }];
 }
+
+/** Undefined if nobody wrote it, or it has another form than Discord documents: the others that were found still count. */
+function readLine(message: APIMessage): ChatLine | undefined {
+  try {
+    const line = isWritten(message) ? lineOf({ ...noParts, ...message }) : undefined;
+    const isWhole = line !== undefined && isSnowflake(line.id) && isSnowflake(message.channel_id);
+    return isWhole && Number.isFinite(line.at) ? line : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const noParts: Pick<APIMessage, "mentions" | "attachments" | "embeds"> = { mentions: [], attachments: [], embeds: [] };
 
 function snowflakeAt(at: number): string {
   return String(BigInt(Math.max(0, Math.floor(at) - snowflakeEpochMs)) << 22n);

@@ -3,6 +3,7 @@
  * If Discord refuses, the reply is posted elsewhere, and the person is told the reason once:
  *
  *   thread    can't be created, is locked or deleted   → the channel, as a reply to the message
+ *   thread    is private or may be, or a forum's post  → `platform.no-route`, because others read the channel
  *   channel   is deleted or not writable, or a DM closed  → `platform.no-route`, because nobody would see the reply
  *
  * The place is stored with the reply's posts so that a resumed reply continues there. The file is over 250 lines
@@ -27,7 +28,7 @@ import {
   unlessRefused,
   whyNotThere,
 } from "../api/api.ts";
-import type { Channels } from "../api/channels.ts";
+import { type Channels, isPublicThread } from "../api/channels.ts";
 import type { OwnId } from "../api/own-id.ts";
 import { type DiscordConversation, isSnowflake, parseConversationId } from "../conversation-id.ts";
 import { createAttempts } from "./attempts.ts";
@@ -158,20 +159,35 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     }
   }
 
+  /** Who reads the channel reads the thread as well. A thread of which nothing is known may have been private. */
+  async function isPublic({ channel }: DiscordConversation, thread: string): Promise<boolean> {
+    if (await isForum(channel)) return false;
+    // A private thread never begins with a message of the channel.
+    if (thread === target.messageId) return true;
+    try {
+      const known = await options.channels.get(thread);
+      if (known !== undefined) return isPublicThread(known);
+      await api.request({ method: "GET", route: Routes.channelMessage(channel, thread) });
+      return true;
+    } catch (thrown) {
+      if (isRefused(thrown)) return false;
+      throw thrown;
+    }
+  }
+
   async function nextPlace(at: Place, thrown: unknown): Promise<Place | undefined> {
     const where = conversation as DiscordConversation;
     if (at.type === "thread") {
-      if (isRefusal(thrown, "unknownChannel") && !at.isLastTry) return await startThread(where, at.channelId);
       const isClosed = isRefusal(thrown, "lockedThread", "archivedThread");
       if (isClosed && !at.isLastTry && (await reopen(at.channelId))) return { ...at, isLastTry: true };
+      if (!isRefused(thrown) || isAboutMessage(thrown) || !(await isPublic(where, at.channelId))) return undefined;
       if (isClosed) return inChannel(where, "The thread is locked");
+      if (isRefusal(thrown, "unknownChannel"))
+        return at.isLastTry ? inChannel(where) : await startThread(where, at.channelId);
       if (isRefusal(thrown, "missingAccess", "missingPermissions"))
         return inChannel(where, "I can't write in the thread (missing permission: Send Messages in Threads)");
-      if (isRefusal(thrown, "unknownChannel")) return inChannel(where);
-      // Whatever it is, the channel may take it, unless it is about the message itself.
-      return isRefused(thrown) && !isAboutMessage(thrown)
-        ? inChannel(where, "Discord refuses it in the thread")
-        : undefined;
+      // Whatever it is, the channel may take it.
+      return inChannel(where, "Discord refuses it in the thread");
     }
     if (at.type !== "channel") return undefined;
     if (at.replyTo !== undefined && isRefusal(thrown, "noReplyWithoutHistory", "invalidForm"))
@@ -240,7 +256,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
           // Perhaps only files or embeds are forbidden here, so let the caller try a plainer message.
           if (!isPlain(message) && isRefusal(thrown, "missingPermissions")) throw thrown;
           const next = place === undefined ? undefined : await nextPlace(place, thrown);
-          if (next === undefined) throw routeProblem(target, thrown);
+          if (next === undefined) throw routeProblem(target, thrown, place?.type);
           place = next;
           await explain(next);
         }
@@ -292,9 +308,11 @@ function isAboutMessage(thrown: unknown): boolean {
   return isRefusal(thrown, "blockedByAutoMod", "blockedForLink", "invalidForm", "tooLarge", "emptyMessage");
 }
 
-function routeProblem(target: ReplyTarget, thrown: unknown): unknown {
+function routeProblem(target: ReplyTarget, thrown: unknown, where: Place["type"] | undefined): unknown {
   const isShut = isRefusal(thrown, ...closedDoors, ...closedPeople, "lockedThread", "archivedThread");
-  return isShut ? noRouteFor(target, messageOf(thrown), whyNotThere(thrown), thrown) : thrown;
+  const isThreadGone = where === "thread" && isRefusal(thrown, "unknownChannel");
+  const why = isThreadGone ? "the thread is gone" : whyNotThere(thrown);
+  return isShut ? noRouteFor(target, messageOf(thrown), why, thrown) : thrown;
 }
 
 function noRouteFor({ conversationId }: ReplyTarget, what: string, why: string, cause?: unknown) {

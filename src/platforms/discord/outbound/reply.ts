@@ -186,11 +186,30 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function ask(card: ApprovalCard): Promise<void> {
     await begun();
     await options.formContents.keep(card);
-    if (asked.has(`card:${card.id}`)) return await rewrite(card);
-    await closeSegment();
-    typing.stop();
-    await plainerUntilTaken((style) => postCard(card, style));
-    segment = createLiveMessage(cardsPosted(asked), sender, []);
+    const isNew = messageOfCard(card) === undefined;
+    if (isNew) {
+      await closeSegment();
+      typing.stop();
+    }
+    await showCard(card);
+    if (isNew) segment = createLiveMessage(cardsPosted(asked), sender, []);
+  }
+
+  /** What can't become the card would go on saying that somebody is waited for. So the card is posted instead of it. */
+  async function showCard(card: ApprovalCard): Promise<void> {
+    const isShown = await plainerUntilTaken((style) => postCard(card, style)).catch((thrown: unknown) => {
+      if (messageOfCard(card) === undefined || !isRefused(thrown)) throw thrown;
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a card; posting it again");
+      return false;
+    });
+    const replaced = messageOfCard(card);
+    const isOpen = card.items.some(({ state }) => state === "open");
+    if (isShown || replaced === undefined || !isOpen) return;
+    await sender.remove(replaced).catch((thrown: unknown) => {
+      if (!isRefused(thrown)) throw thrown;
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not remove what stands for a card");
+    });
+    await plainerUntilTaken((style) => postCard(card, style, replaced));
   }
 
   /** A process may have died after it posted the card. Then somebody clicked before another process posted it again. */
@@ -199,28 +218,39 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     if (found !== undefined) asked.set(key, found);
   }
 
-  function rewrite(card: ApprovalCard): Promise<void> {
-    return plainerUntilTaken((style) => writeCard(card, style));
+  /** Of its newest first message. */
+  function messageOfCard({ id }: ApprovalCard): string | undefined {
+    let found: string | undefined;
+    for (let next = asked.get(`card:${id}`); next !== undefined; next = asked.get(`card:${id}:${next}`)) found = next;
+    return found;
   }
 
-  async function postCard(card: ApprovalCard, style: CardStyle): Promise<void> {
-    const [first = {}, ...more] = cardMessages(card, { place: { thread: targetThread(target) }, style });
-    const key = `card:${card.id}`;
-    const words = announcement(card);
-    if (!asked.has(key)) asked.set(key, await sender.post(words ?? first, { key, retry: "lasting" }));
-    if (words !== undefined || more.length > 0) await writeCard(card, style);
+  /** Returns false if the message is gone. `replaced` is the message that the card is posted instead of. */
+  async function postCard(card: ApprovalCard, style: CardStyle, replaced?: string): Promise<boolean> {
+    const key = `card:${card.id}${replaced === undefined ? "" : `:${replaced}`}`;
+    if (asked.has(key)) return await writeCard(card, style);
+    const [first = {}] = cardMessages(card, { place: { thread: targetThread(target) }, style });
+    const words = replaced === undefined ? announcement(card) : undefined;
+    asked.set(key, await sender.post(words ?? first, { key, retry: "lasting" }));
+    return await writeCard(card, style, words === undefined ? 1 : 0);
   }
 
-  async function writeCard(card: ApprovalCard, style: CardStyle): Promise<void> {
-    const firstMessage = asked.get(`card:${card.id}`);
-    if (firstMessage === undefined) return;
+  /** Returns false if the first message is gone. */
+  async function writeCard(card: ApprovalCard, style: CardStyle, from = 0): Promise<boolean> {
+    const firstMessage = messageOfCard(card);
+    if (firstMessage === undefined) return false;
     const place = { thread: targetThread(target), firstMessage };
+    let isThere = true;
     for (const [index, message] of cardMessages(card, { place, style }).entries()) {
-      const key = index === 0 ? `card:${card.id}` : `more:${card.id}:${index}`;
-      const messageId = asked.get(key);
-      if (messageId !== undefined) await sender.edit(messageId, message, "lasting");
-      else asked.set(key, await sender.post(message, { key, retry: "lasting" }));
+      if (index < from) continue;
+      const key = `more:${card.id}:${index}`;
+      const messageId = index === 0 ? firstMessage : asked.get(key);
+      if (messageId !== undefined) {
+        const isEdited = await sender.edit(messageId, message, "lasting");
+        if (index === 0) isThere = isEdited;
+      } else if (isThere) asked.set(key, await sender.post(message, { key, retry: "lasting" }));
     }
+    return isThere;
   }
 
   async function note(said: CardNote): Promise<string> {
@@ -258,7 +288,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     async settle(card) {
       await begun();
       await findLost(`card:${card.id}`);
-      await rewrite(card).catch((thrown: unknown) => {
+      await plainerUntilTaken((style) => writeCard(card, style)).catch((thrown: unknown) => {
         // Discord would refuse it again. A click on what still looks open says what became of it.
         if (!isRefused(thrown)) throw thrown;
         log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a settled card");
@@ -291,19 +321,21 @@ function asRejection(thrown: unknown): never {
 }
 
 /** Discord reports forbidden files or embeds only as a missing permission, so tries ever plainer styles. */
-async function plainerUntilTaken(write: (style: CardStyle) => Promise<void>): Promise<void> {
-  for (const style of cardStyles) {
-    try {
-      return await write(style);
-    } catch (thrown) {
-      if (style === "plain" || !isRefusal(thrown, "missingPermissions", "tooLarge")) throw thrown;
-    }
+async function plainerUntilTaken<T>(
+  write: (style: CardStyle) => Promise<T>,
+  [style = "plain", ...plainer]: readonly CardStyle[] = cardStyles,
+): Promise<T> {
+  try {
+    return await write(style);
+  } catch (thrown) {
+    if (plainer.length === 0 || !isRefusal(thrown, "missingPermissions", "tooLarge")) throw thrown;
+    return await plainerUntilTaken(write, plainer);
   }
 }
 
 /** Each posted card or question closes a segment. */
 function cardsPosted(asked: Map<string, string>): number {
-  return [...asked.keys()].filter((key) => !key.startsWith("more:")).length;
+  return [...asked.keys()].filter((key) => !/^(?:more|card:[^:]+):/.test(key)).length;
 }
 
 function targetThread({ conversationId }: ReplyTarget): string | null {
