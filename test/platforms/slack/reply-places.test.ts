@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createCard, createPosts, createQuestion } from "../../conformance/platform-world.ts";
 import type { Channel, StoredMessage } from "../../doubles/slack/state.ts";
 import { replyTo } from "./agent.ts";
@@ -88,6 +88,24 @@ test("a card and a question that stand in the channel because threads are off be
   await click(question?.ts, "Answer 1");
   expect(agent.answers).toMatchObject([{ conversationId: message.conversationId, choice: "approve" }]);
   expect(agent.picks).toMatchObject([{ conversationId: message.conversationId, option: 0 }]);
+});
+
+test.each([
+  ["the answer to its post is lost", () => world.slack.failNext("chat.postMessage", { type: "cut", after: true })],
+  ["nothing was stored after its post", () => vi.spyOn(world.store, "set").mockRejectedValue(new Error("disk full"))],
+])("a card that stands in the channel because threads are off can be answered if %s", async (_, fail) => {
+  const message = await mentioned(edits);
+  const { slack } = world;
+  slack.general.threads = "off";
+  const reply = replyTo(world.platform, message);
+  await reply.note({ key: "first", line: ["A line."] });
+  fail();
+  reply.ask(createCard(message)).catch(() => {});
+  await slack.until(() => agents().some(({ buttons }) => buttons.length > 0));
+  const card = agents().find(({ buttons }) => buttons.length > 0);
+  const on = { channel: slack.general, ts: card?.ts ?? "" };
+  await slack.interactions.click({ as: slack.ann, on, button: "Approve" }).acknowledged();
+  expect(agent.answers).toMatchObject([{ conversationId: message.conversationId, choice: "approve" }]);
 });
 
 describe("a channel that takes replies only", () => {
