@@ -148,7 +148,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       : createSlackApi({ token: access.userToken, ...where, onProblem: () => {}, log, signal: ended.signal });
   const search = createMessageSearch({ api, userApi, people, access: chatAccess, ephemeral: options.ephemeral, log });
   let receiver: Receiver | undefined;
-  let onDropped: (minute: number) => void = () => {};
+  let onDropped: (minute: number) => Promise<void> = async () => {};
 
   /** Resolves to what reads messages again. */
   let listening: Promise<ReturnType<typeof createMissedChanges>> | undefined;
@@ -177,10 +177,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         health.missing(reportText(report));
         if (report.isOver) logReport(report, log);
       },
+      onMinuteFetched: () => void readMissedChanges(),
     });
-    onDropped = (minute) => {
+    onDropped = async (minute) => {
       health.dropped();
-      void catchUp.minuteDropped(minute).then(() => readMissedChanges());
+      await catchUp.minuteDropped(minute);
     };
     const readMissedChanges = createMissedChanges({ api, handlers, inbound, log });
     /** Only what Slack sends waits, not what is fetched. */

@@ -8,6 +8,7 @@ import { createCatchUp } from "../../../src/platforms/slack/inbound/catch-up.ts"
 import { createCursors } from "../../../src/platforms/slack/inbound/cursors.ts";
 import type { MessageEvent } from "../../../src/platforms/slack/inbound/events.ts";
 import { createPosts } from "../../conformance/platform-world.ts";
+import { createInMemoryStore } from "../../doubles/in-memory-store.ts";
 import type { Channel, StoredMessage } from "../../doubles/slack/state.ts";
 import { isWhole } from "../../faults/share.ts";
 import { createTestAgent, type TestAgent } from "./agent.ts";
@@ -229,6 +230,7 @@ test(`${dmCount} DMs and ${channelCount} channels with 100 threads each are read
     onProgress: (progress) => {
       report = progress;
     },
+    onMinuteFetched() {},
   });
   await catchUp.run("long");
   ended.abort();
@@ -264,3 +266,46 @@ test.each(["socket", "http"] as const)(
     expect(slack.sent.every(({ state }) => state === "acknowledged")).toBe(true);
   },
 );
+
+test("what Slack drops is answered also if the process dies before the minute is over", async () => {
+  await world.close();
+  const store = createInMemoryStore();
+  world = await createSlackWorld({ changes: { store } });
+  const { slack } = world;
+  await connect();
+  await mention("before").acknowledged();
+  const { unsubscribed } = slack.events;
+  for (const name of ["message.channels", "app_mention"]) unsubscribed.add(name);
+  mention("dropped");
+  unsubscribed.clear();
+  const after = mention("after");
+  await after.acknowledged();
+  await expect.poll(() => store.values.get("slack:cursors")).toContain(after.ts);
+  // Slack says only now what it has dropped.
+  slack.events.drop()();
+  await slack.sent.at(-1)?.acknowledged();
+  // Without what the process would still store.
+  const left = createInMemoryStore();
+  for (const [key, value] of store.values) left.values.set(key, value);
+  await world.restart({ store: left });
+  agent = createTestAgent();
+  await connect();
+  await slack.until(() => agent.texts().includes("dropped"));
+});
+
+test("that Slack drops events is acknowledged only once it is stored", async () => {
+  await world.close();
+  const store = createInMemoryStore();
+  world = await createSlackWorld({ transport: "http", changes: { store } });
+  const { slack } = world;
+  await connect();
+  await mention("before").acknowledged();
+  const { set } = store;
+  store.set = async () => Promise.reject(new Error("disk full"));
+  slack.events.drop();
+  const told = slack.sent.at(-1);
+  await slack.until(() => told?.attempts[0]?.outcome !== undefined);
+  expect(told?.state).not.toBe("acknowledged");
+  store.set = set;
+  await told?.acknowledged();
+});

@@ -105,7 +105,7 @@ describe("never more than the person sees", () => {
   test("a public channel is open to every full member, by id, name or mention", async () => {
     const { slack } = world;
     const open = slack.workspace.addChannel({ name: "open", members: [slack.ben] });
-    for (const channel of [open.id, "#open", "open", `<#${open.id}|open>`]) {
+    for (const channel of [open.id, "#open", "open", `<#${open.id}|open>`, `#open (${open.id})`]) {
       await expect(chat().history(here({ channel }), { limit: 1 })).resolves.toEqual([]);
     }
   });
@@ -167,6 +167,27 @@ describe("never more than the person sees", () => {
 });
 
 describe("doing", () => {
+  test.each([
+    ["short", "Look at this"],
+    ["long", "word ".repeat(9_000)],
+  ])("a %s text with a file stands in a channel without threads, and its files below it", async (what, text) => {
+    const { slack } = world;
+    const open = slack.workspace.addChannel({ name: "open", members: [slack.ann] });
+    open.threads = "off";
+    const folder = await mkdtemp(join(tmpdir(), "remora-post-"));
+    const path = join(folder, "a.txt");
+    await writeFile(path, "hello");
+    const files = [{ name: "a.txt", path, mimeType: "text/plain" }];
+    await chat().post(here({ channel: "#open" }), { text, files, key: "k" });
+    const names = agentsIn(open).flatMap((each) => each.files.map(({ name }) => name));
+    expect(names).toEqual(what === "long" ? ["text.md", "a.txt"] : ["a.txt"]);
+    slack.failNext("files.completeUploadExternal", ...Array(2).fill({ type: "error", error: "something_new" }));
+    await expect(chat().post(here({ channel: "#open" }), { text, files, key: "other" })).rejects.toThrow(
+      /the text is posted, so don't post it again, but its file could not be shown: /,
+    );
+    await rm(folder, { recursive: true });
+  });
+
   test("a post pings nobody, is made once for one key, and what is said in its thread is for the agent", async () => {
     const { slack } = world;
     const open = slack.workspace.addChannel({ name: "open", members: [slack.ben] });

@@ -2,12 +2,12 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createCard, createPosts, createQuestion } from "../../conformance/platform-world.ts";
 import type { Said } from "../../doubles/slack/people.ts";
 import type { Channel, StoredMessage } from "../../doubles/slack/state.ts";
 import { replyTo } from "./agent.ts";
-import { agent, agents, edits, mentioned, useReplies, world } from "./reply-world.ts";
+import { agent, agents, edits, mentioned, running, useReplies, world } from "./reply-world.ts";
 
 useReplies();
 
@@ -65,15 +65,25 @@ test("a second answer in a channel without threads does not say again why it sta
   expect(texts().filter((text) => text.startsWith("Threads are off"))).toHaveLength(1);
 });
 
-test("a stream that Slack refuses in the middle ends as a whole answer in the channel", async () => {
-  const message = await mentioned();
-  const reply = replyTo(world.platform, message);
-  await reply.write("The first half");
-  world.slack.general.threads = "off";
-  await reply.finish("The first half, and the second.", []);
-  expect(texts()).toContain("The first half, and the second.");
-  expect(texts().join()).not.toMatch(aCode);
-});
+test.each(["threads are off", "restricted_action", "something_entirely_new"])(
+  "a stream that Slack refuses in the middle (%s) leaves no unfinished message, and its session is ended by few tries",
+  async (why) => {
+    const message = await mentioned();
+    const { general, state } = world.slack;
+    const reply = replyTo(world.platform, message);
+    await reply.progress({ ...running("Looking"), tasks: [{ id: "c1", title: "Looking", state: "running" }] });
+    expect(agents()).toMatchObject([{ streaming: "in_progress" }]);
+    Object.assign(general, why === "threads are off" ? { threads: "off" } : { refuses: why });
+    await reply.finish("The first half, and the second.", []).catch(() => {});
+    const isMoved = why === "threads are off";
+    expect(texts().includes("The first half, and the second.")).toBe(isMoved);
+    expect(texts().join()).not.toMatch(aCode);
+    expect(state.messages.filter(({ stream }) => stream?.state === "in_progress")).toEqual([]);
+    const ends = world.slack.callsOf("agents.sessions.setStatus").filter(({ args }) => args.status === "active");
+    expect(ends.length).toBeGreaterThan(0);
+    expect(ends.length).toBeLessThan(10);
+  },
+);
 
 test("a card and a question that stand in the channel because threads are off belong to their thread when they are clicked", async () => {
   const message = await mentioned(edits);
@@ -142,6 +152,24 @@ test("a card that Slack puts outside of the thread without a word belongs to the
   const on = { channel: slack.general, ts: agents()[0]?.ts ?? "" };
   await slack.interactions.click({ as: slack.ann, on, button: "Approve" }).acknowledged();
   await expect.poll(() => agent.answers).toMatchObject([{ conversationId: message.conversationId, choice: "approve" }]);
+});
+
+test.each([
+  ["the answer to its post is lost", () => world.slack.failNext("chat.postMessage", { type: "cut", after: true })],
+  ["nothing was stored after its post", () => vi.spyOn(world.store, "set").mockRejectedValue(new Error("disk full"))],
+])("a card that stands in the channel because threads are off can be answered if %s", async (_, fail) => {
+  const message = await mentioned(edits);
+  const { slack } = world;
+  slack.general.threads = "off";
+  const reply = replyTo(world.platform, message);
+  await reply.note({ key: "first", line: ["A line."] });
+  fail();
+  reply.ask(createCard(message)).catch(() => {});
+  await slack.until(() => agents().some(({ buttons }) => buttons.length > 0));
+  const card = agents().find(({ buttons }) => buttons.length > 0);
+  const on = { channel: slack.general, ts: card?.ts ?? "" };
+  await slack.interactions.click({ as: slack.ann, on, button: "Approve" }).acknowledged();
+  expect(agent.answers).toMatchObject([{ conversationId: message.conversationId, choice: "approve" }]);
 });
 
 describe("a channel that takes replies only", () => {

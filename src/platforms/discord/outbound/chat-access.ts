@@ -49,7 +49,8 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
   }
 
   async function find(wanted: string, place: ChatPlace): Promise<APIChannel | undefined> {
-    const id = /^<#(\d+)>$/.exec(wanted)?.[1] ?? wanted;
+    // The model sees channels as `#name (<#id>)`, and the id counts.
+    const id = /^(?:#.*\()?<#(\d+)>\)?$/.exec(wanted)?.[1] ?? wanted;
     if (isSnowflake(id)) return await get<APIChannel>(Routes.channel(id));
     const conversation = parseConversationId(place.conversationId);
     const name = wanted.replace(/^#/, "").toLowerCase();

@@ -36,8 +36,8 @@ const minLogIntervalMs = 60_000;
 export interface HttpReceiverOptions {
   signingSecret: string;
   requests: SignedRequests;
-  /** Slack sends no events of this minute, which begins at this time in Unix seconds. */
-  onDropped(minute: number): void;
+  /** Slack sends no events of this minute, which begins at this time in Unix seconds. Rejects if Slack has to say so again. */
+  onDropped(minute: number): Promise<void>;
   log: Log;
 }
 
@@ -70,8 +70,12 @@ export function createHttpReceiver({ signingSecret, requests, onDropped, log }: 
     if (app === undefined || !isOpen) return context.text("Remora is not ready yet.\n", 503);
     const dropped = droppedMinuteOf(body);
     if (dropped !== undefined) {
-      onDropped(dropped);
-      return context.body(null, 200);
+      try {
+        await onDropped(dropped);
+        return context.body(null, 200);
+      } catch (thrown) {
+        return couldNotKeep(context, thrown);
+      }
     }
     return await runOnce(context, app, body, hash.toString("hex"));
   }
@@ -92,9 +96,13 @@ export function createHttpReceiver({ signingSecret, requests, onDropped, log }: 
       return typeof answer === "string" ? context.text(answer) : context.json(answer);
     } catch (thrown) {
       if (isTaken) await requests.failed(hash).catch(() => {});
-      log.error({ error: messageOf(thrown) }, "could not keep a Slack request; Slack sends events again");
-      return context.text("Could not keep the request.\n", 500);
+      return couldNotKeep(context, thrown);
     }
+  }
+
+  function couldNotKeep(context: Context, thrown: unknown): Response {
+    log.error({ error: messageOf(thrown) }, "could not keep a Slack request; Slack sends events again");
+    return context.text("Could not keep the request.\n", 500);
   }
 
   function refuse(context: Context, problem: string, status: 401 | BodyRefusal["status"]): Response {

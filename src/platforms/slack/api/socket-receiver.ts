@@ -23,7 +23,7 @@ export interface SocketReceiverOptions {
   dispatcher?: Dispatcher | undefined;
   onConnected(): void;
   /** As for HTTP. */
-  onDropped(minute: number): void;
+  onDropped(minute: number): Promise<void>;
   onDisconnected(): void;
   onProblem(problem: RemoraError): void;
   log: Log;
@@ -131,12 +131,8 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
     if (app === undefined || typeof body !== "object" || body === null) return;
     // Its page shows what comes over HTTP only. Over a socket, the envelope may say the type as well.
     const dropped = droppedMinuteOf({ type, ...body });
-    if (dropped !== undefined) {
-      options.onDropped(dropped);
-      ack().catch(() => {});
-      return;
-    }
-    dispatch(app, body)
+    const stored = dropped === undefined ? dispatch(app, body) : options.onDropped(dropped);
+    stored
       .then((answer) => ack(answer))
       .catch((thrown: unknown) =>
         log.warn({ type, error: messageOf(thrown) }, "could not keep a Slack envelope; Slack will resend it"),

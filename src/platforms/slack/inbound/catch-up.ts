@@ -25,6 +25,7 @@ export interface CatchUpOptions {
   take(event: MessageEvent): Promise<void>;
   /** Called after each conversation. */
   onProgress(report: CatchUpReport): void;
+  onMinuteFetched(): void;
   log: Log;
   signal: AbortSignal;
 }
@@ -37,7 +38,10 @@ export interface CatchUp {
   run(absence: Absence): Promise<void>;
   /** Resolves once the channel's missed messages are taken, or can't be for now. Undefined if none are missing. */
   before(channel: string): Promise<unknown> | undefined;
-  /** Fetches everything from this time on, in Unix seconds, a while later: Slack sends no events of this minute. */
+  /**
+   * Fetches everything from this time on, in Unix seconds, a while later: Slack sends no events of this minute. Resolves once it
+   * is stored that they are missing. Rejects if that is impossible, so that Slack says it again.
+   */
   minuteDropped(minute: number): Promise<void>;
   /** Fetches the channel's missed messages soon, again and again until they are taken. */
   fetchSoon(channel: string): void;
@@ -225,13 +229,12 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
     onProgress(report);
   }
 
-  /** Held at once, because what Slack still sends would move the cursors past the gap. */
   async function fetchMinute(minute: number): Promise<void> {
-    const from = (minute - 1).toFixed(6);
-    for (const channel of cursors.channels()) cursors.holdAt(channel, earlier(cursors.hold(channel) ?? from, from));
     const untilOverMs = (minute + 60) * 1000 + settledMs - Date.now();
     await pause(Math.min(Math.max(untilOverMs, settledMs), maxMinuteWaitMs), signal);
-    if (!signal.aborted) await run("long");
+    if (signal.aborted) return;
+    await run("long");
+    options.onMinuteFetched();
   }
 
   async function fetchRefused(channel: string): Promise<void> {
@@ -259,8 +262,12 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
     async minuteDropped(minute) {
       // Slack may say so again for the same minute.
       if (minute === droppedMinute) return;
+      // Held at once, because what Slack still sends would move the cursors past the gap.
+      const from = (minute - 1).toFixed(6);
+      for (const channel of cursors.channels()) cursors.holdAt(channel, earlier(cursors.hold(channel) ?? from, from));
+      await cursors.save();
       droppedMinute = minute;
-      await fetchMinute(minute);
+      void fetchMinute(minute);
     },
     run,
   };

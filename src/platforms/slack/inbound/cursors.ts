@@ -30,7 +30,9 @@ export interface Cursors {
    * Undefined in the first process, until it has received a message.
    */
   newest(): string | undefined;
+  /** Never rejects; `save` does. */
   flush(): Promise<void>;
+  save(): Promise<void>;
 }
 
 interface Cursor {
@@ -69,15 +71,20 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
     timer ??= setTimeout(() => void flush(), writeAfterMs);
   }
 
-  function flush(): Promise<void> {
+  function save(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    writing = writing
-      .then(() =>
-        withLock === undefined ? store.set(storeKey, newestOf(shown(cursors.keys()))) : withLock(storeKey, merge),
-      )
-      .catch((thrown: unknown) => log.warn({ error: messageOf(thrown) }, "could not save Slack's cursors"));
-    return writing;
+    const saved = writing.then(() =>
+      withLock === undefined ? store.set(storeKey, newestOf(shown(cursors.keys()))) : withLock(storeKey, merge),
+    );
+    writing = saved.catch((thrown: unknown) =>
+      log.warn({ error: messageOf(thrown) }, "could not save Slack's cursors"),
+    );
+    return saved;
+  }
+
+  async function flush(): Promise<void> {
+    await save().catch(() => {});
   }
 
   async function merge({ signal }: Lease): Promise<void> {
@@ -190,6 +197,7 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
     },
     holdAt(channel, ts) {
       cursorOf(channel, ts).held = ts;
+      changed(channel);
     },
     release(channel) {
       const cursor = cursors.get(channel);
@@ -204,6 +212,7 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
     threadsOf: (channel) => [...(cursors.get(channel)?.threads.keys() ?? [])].reverse(),
     newest: () => newest() ?? start,
     flush,
+    save,
   };
 }
 

@@ -11,6 +11,7 @@ import { maxAnswerMs } from "../limits.ts";
 import { isFirstPart } from "../outbound/cards/card.ts";
 import { choiceOf, moreAction, readMore } from "../outbound/cards/card-buttons.ts";
 import type { Recipient } from "../outbound/ephemeral-reply.ts";
+import { threadOfMoved } from "../outbound/message-sender.ts";
 import { pickAction, wordsAction } from "../outbound/question.ts";
 import { type FormChoice, openedForm, readSubmission, type Submission } from "./card-forms.ts";
 import type { CardPlace } from "./card-place.ts";
@@ -36,7 +37,7 @@ const clickSchema = z.object({
   response_url: z.string().optional(),
   channel: z.object({ id: z.string() }),
   container: z.object({ message_ts: z.string(), thread_ts: z.string().optional() }),
-  message: z.object({ thread_ts: z.string().optional() }).optional(),
+  message: z.object({ thread_ts: z.string().optional(), metadata: z.unknown() }).optional(),
   actions: z
     .array(
       z.object({
@@ -100,8 +101,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const { teamId: team } = await identity();
     const { channel, container, message } = click;
     const ts = container.message_ts;
-    // A card that could not be shown in its thread still belongs to it.
-    const moved = await threads.ofMoved(channel.id, ts);
+    // A card that could not be shown in its thread still belongs to it. The message says so from its first moment on.
+    const said = threadOfMoved(message?.metadata);
+    const moved = said === undefined ? await threads.ofMoved(channel.id, ts) : said;
     const thread = moved === undefined ? threadOf(ts, container.thread_ts ?? message?.thread_ts) : moved;
     const isCard = isFirstPart(click.actions[0]?.block_id ?? "");
     return {

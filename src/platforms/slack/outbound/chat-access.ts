@@ -56,7 +56,9 @@ export interface ChatAccess {
 
 export function createChatAccess(api: SlackApi, people: People): ChatAccess {
   async function idOf(channel: string): Promise<string> {
-    const [, id] = /^<?#?([CDG][A-Z0-9]{2,})(?:\|[^>]*)?>?$/.exec(channel.trim()) ?? [];
+    // The model sees channels as `#name (id)`, and the id counts.
+    const named = /^#.*\(([^()]+)\)$/.exec(channel.trim())?.[1] ?? channel;
+    const [, id] = /^<?#?([CDG][A-Z0-9]{2,})(?:\|[^>]*)?>?$/.exec(named.trim()) ?? [];
     if (id !== undefined) return id;
     const name = channel.trim().replace(/^#/, "").toLowerCase();
     for await (const { channels } of listed("conversations.list", { types, exclude_archived: true })) {

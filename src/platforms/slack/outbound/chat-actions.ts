@@ -8,7 +8,7 @@ import type { ChatActions } from "../../../ports/chat.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import { attachmentNote } from "../../shared/tool-files.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
-import { isAway, isRefusal, isSlackError, plainOf } from "../api/api-problems.ts";
+import { isAway, isRefusal, isSlackError, isThreadProblem, plainOf } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
@@ -71,7 +71,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
   }
 
   /** Looks for a post with this key before posting so that a retried job posts only once. */
-  async function postAll(place: FoundPlace, key: string, text: string): Promise<string> {
+  async function postAll(place: FoundPlace, key: string, text: string, files: UploadedFile[] = []): Promise<string> {
     const sender = senderIn(place);
     const parts = renderParts(text === "" ? "…" : text);
     const isLong = parts.length > maxParts;
@@ -87,11 +87,20 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     await threads.join(place.channel, place.thread ?? ts).catch((thrown: unknown) => {
       options.log.warn({ channel: place.channel, error: messageOf(thrown) }, "could not remember a thread");
     });
-    if (isLong) {
-      const whole = await uploadFile(api, { name: "text.md", bytes: Buffer.from(text) });
-      await shareFiles(api, { channel: place.channel, thread: place.thread ?? ts }, [whole]);
-    }
+    const thread = sender.hasMoved() ? null : place.thread;
+    await tellingWhatStands(async () => {
+      const whole = isLong ? [await uploadFile(api, { name: "text.md", bytes: Buffer.from(text) })] : [];
+      if (isLong || files.length > 0) await shareBelow({ channel: place.channel, thread }, ts, [...whole, ...files]);
+    });
     return ts;
+  }
+
+  /** In the thread, or below the message in the channel if it has no threads. */
+  async function shareBelow({ channel, thread }: FoundPlace, ts: string, files: UploadedFile[]): Promise<void> {
+    await shareFiles(api, { channel, thread: thread ?? ts }, files).catch(async (thrown: unknown) => {
+      if (!(thread === null ? isRefusal(thrown) : isThreadProblem(thrown))) throw thrown;
+      await shareFiles(api, { channel, thread: null }, files);
+    });
   }
 
   return {
@@ -135,9 +144,8 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
         const words = [text, ...notes].filter(Boolean).join("\n\n");
         // A notification would say nothing of files alone.
         const names = uploaded.map(({ title }) => `\`${title.replaceAll("`", "'")}\``);
-        const ts = await postAll(found, key, words === "" && names.length > 0 ? `Here is ${namesText(names)}.` : words);
-        if (uploaded.length > 0)
-          await shareFiles(api, { channel: found.channel, thread: found.thread ?? ts }, uploaded);
+        const said = words === "" && names.length > 0 ? `Here is ${namesText(names)}.` : words;
+        const ts = await postAll(found, key, said, uploaded);
         return { messageId: formatMessageId({ channel: found.channel, ts }) };
       }),
     react: (place, messageId, emoji) =>
@@ -166,6 +174,15 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
         return { threadId: formatMessageId({ channel, ts }) };
       }),
   };
+}
+
+/** The model would post words again that stand already. */
+async function tellingWhatStands(share: () => Promise<void>): Promise<void> {
+  await share().catch((thrown: unknown) => {
+    if (isAway(thrown)) throw thrown;
+    const why = `the text is posted, so don't post it again, but its file could not be shown: ${plainOf(thrown)}`;
+    throw platformError("slack", "file-not-shown", why, thrown, why);
+  });
 }
 
 /** The model reads the failure, and may repeat it to people, so it has no name of Slack's. */

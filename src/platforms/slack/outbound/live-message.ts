@@ -196,8 +196,27 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   async function settle(ts: string, content: MessageContent): Promise<void> {
     await sender.update(ts, key, content).catch(async (thrown: unknown) => {
       if (!isRefusal(thrown) || isContentProblem(thrown)) throw thrown;
-      await sender.post(`${key}:again`, content);
+      let isElsewhere = false;
+      try {
+        await sender.post(`${key}:again`, content);
+        isElsewhere = true;
+      } finally {
+        await clearStream(ts, isElsewhere || shown.text === "");
+      }
     });
+  }
+
+  /** A stream that can't be stopped would look as if more came. */
+  async function clearStream(ts: string, mayGo: boolean): Promise<void> {
+    if (!sender.isStream(key)) return;
+    try {
+      await sender.endStream(ts, key).catch(async (thrown: unknown) => {
+        if (!mayGo || !isRefusal(thrown)) throw thrown;
+        await sender.remove(ts, key);
+      });
+    } catch (thrown) {
+      log.info({ key, error: messageOf(thrown) }, "could not end a stream where nothing more can be written");
+    }
   }
 
   /** Tries plainer footers, and then the text without blocks, if Slack refuses the blocks. */

@@ -30,7 +30,7 @@ export interface MessageSenderOptions {
   turnId: string;
   botUserId(): Promise<string>;
   onPosted?(ts: string): Promise<void>;
-  /** Called before `onPosted` if the message is not where it belongs, perhaps twice. */
+  /** Called before `onPosted` if the message is not where it belongs, and again if an earlier process has posted it. */
   onMoved?(ts: string): Promise<void>;
   /** A thread of the channel that takes posts, if the channel itself takes none. Undefined if there is none. */
   openThread?(): Promise<string | undefined>;
@@ -70,7 +70,8 @@ export interface MessageSender {
 
 export interface Metadata {
   event_type: string;
-  event_payload: { turn: string; key: string };
+  /** `thread` is where a message belongs that stands elsewhere; empty for the channel. */
+  event_payload: { turn: string; key: string; thread?: string };
 }
 
 /** Of the files of a complete answer. */
@@ -78,6 +79,10 @@ export const endFilesKey = "files:end";
 const postEvent = "remora_post";
 /** The message names its thread, unless Slack has left it out without a word, because the first message is gone. */
 const postedSchema = z.object({ ts: z.string(), message: z.object({ thread_ts: z.string().optional() }).optional() });
+const movedSchema = z.object({
+  event_type: z.literal(postEvent),
+  event_payload: z.object({ thread: z.string().regex(/^(?:\d+\.\d{6})?$/) }),
+});
 /** The thread that takes the posts of a channel without threads, or an empty value for the channel. */
 const placeKey = "place";
 /** Why the messages are not where they belong. */
@@ -92,7 +97,8 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
   let moved: Destination | undefined;
 
   function metadata(key: string): Metadata {
-    return { event_type: postEvent, event_payload: { turn: turnId, key } };
+    const thread = moved === undefined ? {} : { thread: destination.thread ?? "" };
+    return { event_type: postEvent, event_payload: { turn: turnId, key, ...thread } };
   }
 
   const placeNow = () => moved ?? destination;
@@ -139,16 +145,20 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     const known = tsOf(key);
     if (known !== undefined || !(kept.has(`try:${key}`) || kept.has(streamTry(key)))) return known;
     const found = await lookFor(key);
-    if (found !== undefined) await keep(key, formatMessageId({ channel: destination.channel, ts: found }));
+    if (found !== undefined) await keepPost(key, found);
     return found;
+  }
+
+  /** The place comes first: whoever reads the key later does not ask again where the message belongs. */
+  async function keepPost(key: string, ts: string): Promise<void> {
+    if (moved !== undefined) await options.onMoved?.(ts);
+    await keep(key, formatMessageId({ channel: destination.channel, ts }));
   }
 
   async function postBy(key: string, tryKey: string, start: () => Promise<string>) {
     const known = await find(key);
     const posted = known === undefined ? await startOnce(key, tryKey, start) : { ts: known, isFound: true };
-    await keep(key, formatMessageId({ channel: destination.channel, ts: posted.ts }));
-    // Also if it was found: the process that posted it may have died before it came to this.
-    if (moved !== undefined) await options.onMoved?.(posted.ts);
+    if (known === undefined) await keepPost(key, posted.ts);
     if (!posted.isFound) await options.onPosted?.(posted.ts);
     return posted;
   }
@@ -303,6 +313,12 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     isKept: (key) => kept.has(key),
     keep,
   };
+}
+
+/** The thread to which a message belongs that stands outside it; null if that is the channel. Undefined if it was not moved. */
+export function threadOfMoved(metadata: unknown): string | null | undefined {
+  const { data } = movedSchema.safeParse(metadata);
+  return data && (data.event_payload.thread || null);
 }
 
 function streamTry(key: string): string {
