@@ -206,7 +206,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     const isOpen = card.items.some(({ state }) => state === "open");
     if (isShown || replaced === undefined || !isOpen) return;
     await sender.remove(replaced).catch((thrown: unknown) => {
-      if (!isRefused(thrown)) throw thrown;
+      if (isAway(thrown)) throw thrown;
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not remove what stands for a card");
     });
     await plainerUntilTaken((style) => postCard(card, style, replaced));
