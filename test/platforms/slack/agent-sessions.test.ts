@@ -1,5 +1,9 @@
 /** What Slack's session list and the head of a thread show of a turn: from its beginning to each way in which it can end. */
 import { expect, test, vi } from "vitest";
+import { RemoraError } from "../../../src/lib/errors.ts";
+import { silentLog } from "../../../src/lib/log.ts";
+import type { SlackApi } from "../../../src/platforms/slack/api/api.ts";
+import { createAgentSessions } from "../../../src/platforms/slack/outbound/agent-sessions.ts";
 import { sessionTitle } from "../../../src/platforms/slack/outbound/session-title.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Reply } from "../../../src/ports/platform.ts";
@@ -246,6 +250,39 @@ test.each(["internal_error", "ratelimited", "not_in_channel", "missing_scope", "
     expect(Date.now() - started).toBeLessThan(30_000);
   },
 );
+
+test("the end of the work is tried a few times more, later, where Slack refuses it", async () => {
+  vi.useFakeTimers();
+  const states: unknown[] = [];
+  let isOpen = true;
+  const refusal = new RemoraError({
+    code: "slack.restricted_action",
+    place: "slack",
+    message: "no",
+    isRetryable: false,
+  });
+  const call: SlackApi["call"] = async (_method, { status }, schema) => {
+    states.push(status);
+    if (!isOpen) throw refusal;
+    return schema.parse({});
+  };
+  const ended = new AbortController();
+  const rateLimiter = { take: () => 0 };
+  const sessions = createAgentSessions({ api: { call }, rateLimiter, log: silentLog, signal: ended.signal });
+  const [one, other] = [sessions("C1", "1.000000"), sessions("C1", "2.000000")];
+  for (const session of [one, other]) await session.set("processing");
+  isOpen = false;
+  void other.set("active");
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(states.filter((state) => state === "active")).toHaveLength(9);
+  void one.set("active");
+  await vi.advanceTimersByTimeAsync(30_000);
+  isOpen = true;
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(states.filter((state) => state === "active")).toHaveLength(13);
+  ended.abort();
+  vi.useRealTimers();
+});
 
 test.each([
   ["compare: #layoffs (C012AB3CD) with #C99ZZ8YYX", "compare – #… with #…"],
