@@ -94,7 +94,7 @@ describe("other channels", () => {
   test("by id, mention and name, where the person can look as well", async () => {
     const plans = discord.guild.addChannel("plans");
     discord.ben.say("the plan", { in: plans });
-    for (const name of [plans.id, plans.mention, "#plans", "plans", "#PLANS"]) {
+    for (const name of [plans.id, plans.mention, "#plans", "plans", "#PLANS", `#plans (${plans.mention})`]) {
       expect((await chat().history(at(name), { limit: 5 })).map(({ text }) => text)).toEqual(["the plan"]);
     }
     expect(await chat().history(inDm("#plans"), { limit: 5 })).toHaveLength(1);

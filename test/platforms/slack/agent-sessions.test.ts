@@ -1,6 +1,10 @@
 /** What Slack's session list and the head of a thread show of a turn: from its beginning to each way in which it can end. */
 import { expect, test, vi } from "vitest";
 import { createInbox } from "../../../src/engine/conversation/inbox.ts";
+import { RemoraError } from "../../../src/lib/errors.ts";
+import { silentLog } from "../../../src/lib/log.ts";
+import type { SlackApi } from "../../../src/platforms/slack/api/api.ts";
+import { createAgentSessions } from "../../../src/platforms/slack/outbound/agent-sessions.ts";
 import { sessionTitle } from "../../../src/platforms/slack/outbound/session-title.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Reply } from "../../../src/ports/platform.ts";
@@ -15,7 +19,6 @@ const working = "processing*";
 const threadOf = (message: InboundMessage) => message.conversationId.split(":")[3] ?? "";
 const states = (message: InboundMessage) => world.slack.sessions.states(world.slack.general, threadOf(message));
 const sessionOf = (message: InboundMessage) => world.slack.sessions.of(world.slack.general, threadOf(message));
-const _requests = () => world.slack.calls.map(({ method }) => method);
 const tasks = [{ id: "c1", title: "Reading notes.md", state: "running" as const }];
 
 interface Turn {
@@ -314,6 +317,51 @@ test.each(["internal_error", "ratelimited", "not_in_channel", "missing_scope", "
     expect(Date.now() - started).toBeLessThan(30_000);
   },
 );
+
+test.each(["internal_error", "rate_limited"])(
+  "a session has its title although Slack answers %s to the first call that names it",
+  async (error) => {
+    const prepare = ({ slack }: typeof world) => slack.failNext("agents.sessions.setStatus", { type: "error", error });
+    const message = await mentioned({ prepare });
+    const reply = replyTo(world.platform, message);
+    await reply.write("Once upon");
+    await reply.finish("Once upon a time.", []);
+    await expect.poll(() => sessionOf(message)?.title).toBe(sessionTitle(message));
+  },
+);
+
+test("the end of the work is tried a few times more, later, where Slack refuses it", async () => {
+  vi.useFakeTimers();
+  const states: unknown[] = [];
+  let isOpen = true;
+  const refusal = new RemoraError({
+    code: "slack.restricted_action",
+    place: "slack",
+    message: "no",
+    isRetryable: false,
+  });
+  const call: SlackApi["call"] = async (_method, { status }, schema) => {
+    states.push(status);
+    if (!isOpen) throw refusal;
+    return schema.parse({});
+  };
+  const ended = new AbortController();
+  const rateLimiter = { take: () => 0 };
+  const sessions = createAgentSessions({ api: { call }, rateLimiter, log: silentLog, signal: ended.signal });
+  const [one, other] = [sessions("C1", "1.000000"), sessions("C1", "2.000000")];
+  for (const session of [one, other]) await session.set("processing");
+  isOpen = false;
+  void other.set("active");
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(states.filter((state) => state === "active")).toHaveLength(9);
+  void one.set("active");
+  await vi.advanceTimersByTimeAsync(30_000);
+  isOpen = true;
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(states.filter((state) => state === "active")).toHaveLength(13);
+  ended.abort();
+  vi.useRealTimers();
+});
 
 test.each([
   ["compare: #layoffs (C012AB3CD) with #C99ZZ8YYX", "compare – #… with #…"],

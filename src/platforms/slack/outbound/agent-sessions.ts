@@ -78,6 +78,7 @@ interface Session {
   newest: SessionState | undefined;
   isMixed: boolean;
   isSending: boolean;
+  lateTries: number;
   sending: Promise<void> | undefined;
   refusedUntil: number;
 }
@@ -95,6 +96,8 @@ const minPauseMs = 500;
 const maxPauseMs = 30_000;
 /** Of a state that ends the work, if Slack refuses it for another reason than its load. */
 const maxTries = 3;
+const lateMs = 60_000;
+const maxLateTries = 2;
 const noStopButton = "missing_agent_session_stopped_event_subscription";
 /** Known from reports; Slack's pages name none. */
 const noAgentErrors = ["feature_disabled", "feature_not_enabled", "unknown_method", "method_deprecated"];
@@ -121,7 +124,7 @@ export function createAgentSessions(options: AgentSessionsOptions): AgentSession
       place: { channel_id: channel, thread_ts: thread },
       ...{ wanted: undefined, shown: undefined, shownAt: 0, start: undefined, hasTitle: false, isKnown: false },
       ...{ calls: 0, newest: undefined, isMixed: false },
-      ...{ isSending: false, sending: undefined, refusedUntil: 0 },
+      ...{ isSending: false, lateTries: 0, sending: undefined, refusedUntil: 0 },
     };
     sessions.set(key, session);
     return session;
@@ -188,10 +191,21 @@ export function createAgentSessions(options: AgentSessionsOptions): AgentSession
     if (title !== undefined) session.hasTitle = true;
   }
 
-  async function rename({ place }: Session, title: string): Promise<void> {
-    await api
-      .call("agents.sessions.rename", { ...place, title }, anyAnswer, { maxRetryMs: 0 })
-      .catch((thrown: unknown) => log.info({ error: messageOf(thrown) }, "could not name a session"));
+  async function rename(session: Session, title: string): Promise<void> {
+    try {
+      await api.call("agents.sessions.rename", { ...session.place, title }, anyAnswer, { maxRetryMs: 0 });
+      session.hasTitle = true;
+    } catch (thrown) {
+      log.info({ error: messageOf(thrown) }, "could not name a session");
+    }
+  }
+
+  /** A stream made the session although Slack could not take the call that would have named it. */
+  async function nameLate(session: Session): Promise<void> {
+    const { start, wanted, isKnown, hasTitle } = session;
+    if (start?.title === undefined || hasTitle || !isKnown || isOld() || wanted === "processing") return;
+    session.start = undefined;
+    await rename(session, start.title);
   }
 
   async function setText({ place }: Session, state: SessionState): Promise<void> {
@@ -218,6 +232,7 @@ export function createAgentSessions(options: AgentSessionsOptions): AgentSession
     session.isSending = true;
     try {
       await sendAll(session);
+      await nameLate(session);
     } finally {
       session.isSending = false;
     }
@@ -234,15 +249,29 @@ export function createAgentSessions(options: AgentSessionsOptions): AgentSession
       try {
         await write(session, state, () => tell(session, state));
         tries = 0;
+        session.lateTries = 0;
       } catch (thrown) {
         const isPassing = refused(session, thrown);
         tries += 1;
         // The next progress tries again. An end is tried until Slack's own end of `processing`.
         const isOver = isPassing ? elapsedSince(since, now()) > processingLifetimeMs : tries >= maxTries;
-        if (session.wanted === "processing" || !session.isKnown || isOver) return;
+        if (session.wanted === "processing" || !session.isKnown) return;
+        if (isOver) return tryLater(session);
         await pause(Math.max(Math.min(waitMs, maxPauseMs), retryAfterOf(thrown)), signal);
       }
     }
+  }
+
+  /** A thread that takes nothing, not even the end of the work, may be open again then. Nobody waits for it. */
+  function tryLater(session: Session): void {
+    if (session.lateTries >= maxLateTries) return;
+    session.lateTries += 1;
+    void pause(lateMs, signal).then(() => (session.wanted === "processing" ? undefined : goOn(session)));
+  }
+
+  async function goOn(session: Session): Promise<void> {
+    if (!session.isSending) session.sending = send(session);
+    await session.sending;
   }
 
   /** Returns true if Slack may accept it later. */
@@ -260,23 +289,18 @@ export function createAgentSessions(options: AgentSessionsOptions): AgentSession
   return (channel, thread) => {
     const session = sessionOf(channel, thread);
 
-    async function goOn(): Promise<void> {
-      if (!session.isSending) session.sending = send(session);
-      await session.sending;
-    }
-
     return {
       isPossible: () => isPossible(session),
       async set(state, start) {
         if (start !== undefined && !session.hasTitle) session.start = start;
         session.wanted = state;
         if (!isDue(session)) return;
-        if (state === "processing") await goOn();
-        else await withTimeout(maxWaitMs, goOn());
+        if (state === "processing") await goOn(session);
+        else await withTimeout(maxWaitMs, goOn(session));
       },
       async starting(call) {
         session.wanted = "processing";
-        return await write(session, "processing", call).finally(() => void goOn());
+        return await write(session, "processing", call).finally(() => void goOn(session));
       },
       async stopping(state = session.wanted ?? "active", call) {
         session.wanted = state;
@@ -286,7 +310,7 @@ export function createAgentSessions(options: AgentSessionsOptions): AgentSession
           if (isAgent || !isUndone(thrown)) throw thrown;
           return await call({});
         };
-        return await write(session, state, stop, () => (isOld() ? undefined : state)).finally(() => void goOn());
+        return await write(session, state, stop, () => (isOld() ? undefined : state)).finally(() => void goOn(session));
       },
       renamed() {
         session.hasTitle = true;
