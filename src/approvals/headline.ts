@@ -33,7 +33,8 @@ export function callHeadline(call: ToolCall, ask: string | undefined, mask: Mask
   const texts = pieces.map((piece) => {
     if (piece.type === "words") return escapeHidden(piece.text);
     const value = valueAt(call.input, piece.path);
-    if (typeof value === "string" && isChannelId(piece.path, value)) channels.push(value);
+    const channel = typeof value === "string" ? channelIdIn(piece.path, value) : undefined;
+    if (channel !== undefined) channels.push(channel);
     return pieceValue(value, piece, mask);
   });
   // Two parts can form one secret.
@@ -130,8 +131,10 @@ function shortenLine(text: string): string {
   return `${cut}…${(cut.split("`").length - 1) % 2 === 1 ? "`" : ""}`;
 }
 
-function isChannelId(path: readonly string[], value: string): boolean {
-  return path.at(-1) === "channel" && /^(?:[CG][A-Z0-9]{7,20}|\d{17,20})$/.test(value);
+/** Alone, or after a name: `#plans (C…)` or `#plans (<#…>)`. The id counts there, so the card must show what it names. */
+function channelIdIn(path: readonly string[], value: string): string | undefined {
+  if (path.at(-1) !== "channel") return undefined;
+  return /^(?:#.*\((?:<#)?)?([CG][A-Z0-9]{7,20}|\d{17,20})(?:(?:\|[^>]*)?>?\))?$/.exec(value.trim())?.[1];
 }
 
 export function recordHeadline(

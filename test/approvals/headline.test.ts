@@ -277,3 +277,13 @@ describe("End this permission", () => {
     expect(asks.reason).toBe("removes files");
   });
 });
+
+test.each([
+  ["#plans (C0123ABCD)", ["C0123ABCD"]],
+  ["#plans (<#C0123ABCD|plans>)", ["C0123ABCD"]],
+  ["#plans (<#123456789012345678>)", ["123456789012345678"]],
+  ["#plans (secret)", []],
+])("a card shows the channel that %j really names, whatever name stands before its id", (channel, ids) => {
+  const { channels } = callHeadline(call("c", { channel }), "Post in {channel}", (text) => text);
+  expect(channels).toEqual(ids);
+});
