@@ -29,6 +29,8 @@ let told: string[] = [];
 
 beforeAll(async () => {
   bot = await openDiscordBot({});
+  // Each reply asks for its thread again, which would use up the limit of new threads.
+  bot.discord.limits.set("threads.create", "none");
   agent = createRecordingAgent();
   await bot.platform.connect(agent.handlers, new AbortController().signal);
   const said = bot.discord.ann.say(`${bot.discord.bot.mention} hello`, { in: bot.discord.channel });

@@ -40,7 +40,7 @@ function createSlack(fates: Fate[]) {
   }
   const call: SlackApi["call"] = async (method, args, schema) => {
     if (method === "assistant.threads.setStatus") await take(args.status === "" ? "active" : "processing");
-    else await take(String(args.status));
+    else if (method === "agents.sessions.setStatus") await take(String(args.status));
     return schema.parse({});
   };
   const sessions = createAgentSessions({
