@@ -79,8 +79,8 @@ function turnLoading(name: string): string {
   const calls: [string, object][] = [
     ["shell_exec", { command: "ls -la && head -20 sales.txt" }],
     ["load_skill", { name }],
-    ["call_tool", { name: "chat_history", input: { limit: 20 } }],
-    ["call_tool", { name: "chat_search", input: { query: "sales" } }],
+    ["use_tool", { name: "chat_history", input: { limit: 20 } }],
+    ["use_tool", { name: "chat_search", input: { query: "sales" } }],
     ["read_file", { path: "sales.txt", limit: 30 }],
   ];
   return calls.map(([tool, input]) => `call ${tool} ${JSON.stringify(input)}`).join(" then ");

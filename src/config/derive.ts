@@ -128,11 +128,15 @@ export function accessRules({ config: { discord, slack } }: Settings) {
   };
 }
 
-export function toolboxSettings({ config: { skills } }: Settings) {
+/** Of the prompt's budget in tokens, definitions of all tools may take a quarter: about so many bytes. */
+const definedBytesPerToken = 1;
+
+export function toolboxSettings({ config: { skills, tools, context } }: Settings) {
   const accessOf = ({ allow, deny }: { allow: string[] | null; deny: string[] }) => withoutNulls({ allow, deny });
   const conversations = Object.entries(skills.conversations).map(([id, access]) => [id, accessOf(access)] as const);
   const settings: { [skill: string]: JsonObject } = skills.settings;
-  return { ...accessOf(skills), conversations: Object.fromEntries(conversations), settings };
+  const defineAll = tools.define === "all" ? { defineAllBytes: context.tokens * definedBytesPerToken } : {};
+  return { ...accessOf(skills), conversations: Object.fromEntries(conversations), settings, ...defineAll };
 }
 
 /** Looks for the conversation's folder, then for the channel's. */

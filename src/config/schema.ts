@@ -160,6 +160,7 @@ const tools = z
     retryMs: z.array(milliseconds).max(10).default([2_000, 6_000, 18_000]),
     concurrency: count.max(1_000).default(16),
     outputCharacters: z.number().int().min(1_000).max(1_000_000).default(30_000),
+    define: z.enum(["on-demand", "all"]).default("on-demand"),
   })
   .prefault({});
 

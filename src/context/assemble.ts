@@ -258,13 +258,13 @@ function ownMessages(
   earlierTokens: number,
 ): { messages: ModelMessage[]; notes: string[] } {
   const fixedTokens = prefix.pieces.reduce((sum, piece) => sum + piece.tokens, 0);
-  const tail = renderRuntime(turn, recalled.at, clock, [...notes, ...(turn.heard?.notes ?? [])]);
-  const tailTokens = messageTokens([{ role: "user", content: [{ type: "text", text: tail }] }]);
-  const room = config.contextTokens - fixedTokens - earlierTokens - tailTokens;
+  const runtime = renderRuntime(turn, recalled.at, clock, [...notes, ...(turn.heard?.notes ?? [])]);
+  const runtimeTokens = messageTokens([{ role: "user", content: [{ type: "text", text: runtime }] }]);
+  const room = config.contextTokens - fixedTokens - earlierTokens - runtimeTokens;
   const { transcript, notes: shortened } = shortenTranscript(
     transcriptOf(turn, ephemeral),
     Math.max(room, Math.floor(config.contextTokens / 4)),
     Math.floor(config.contextTokens * maxHeardShare),
   );
-  return { messages: renderTranscript(transcript, tail), notes: shortened };
+  return { messages: renderTranscript(transcript, runtime), notes: shortened };
 }

@@ -7,12 +7,12 @@ import { describeTool } from "../lib/text/describe-tool.ts";
 import type { ModelMessage, ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import {
-  callToolName,
   loadSkillName,
   programOf,
   type ToolOffer,
   toolsNamed,
   toolsOfSkill,
+  useToolName,
 } from "../ports/tool-offer.ts";
 import { attributeText, fence } from "./fence.ts";
 import type { StoredExchange } from "./history.ts";
@@ -40,7 +40,7 @@ export function renderToolNotes({ defined, named }: ToolOffer): string {
   const what = named.every(({ offeredBy }) => offeredBy === undefined)
     ? "the tool or its skill"
     : "the tool, its skill or its program";
-  const head = `More tools, by skill. Before you use one, load ${what} with ${loadSkillName}, then call it with ${callToolName}:`;
+  const head = `More tools, by skill. Before you use one, load ${what} with ${loadSkillName}, then use it with ${useToolName}:`;
   return fence("tools", {}, [head, ...lines].join("\n"));
 }
 
@@ -61,19 +61,19 @@ export function renderTools(tools: readonly ToolSpec[]): string {
   return tools.length === 0 ? "" : fence("skill_tools", {}, tools.map(describeTool).join("\n\n"));
 }
 
-/** Writes calls of tools that the request does not define as calls of `call_tool`. */
+/** Writes calls of tools that the request does not define as calls of `use_tool`. */
 export function withNamedCalls(messages: readonly ModelMessage[], { defined, named }: ToolOffer): ModelMessage[] {
   if (named.length === 0) return [...messages];
   const names = new Set(defined.map(({ name }) => name));
   return messages.map((message) => {
-    if (message.role === "tool") return names.has(message.name) ? message : { ...message, name: callToolName };
+    if (message.role === "tool") return names.has(message.name) ? message : { ...message, name: useToolName };
     if (message.role !== "assistant") return message;
     return { ...message, toolCalls: message.toolCalls.map((call) => (names.has(call.name) ? call : wrapped(call))) };
   });
 }
 
 function wrapped({ id, name, inputJson }: ModelToolCall): ModelToolCall {
-  return { id, name: callToolName, inputJson: JSON.stringify({ name, input: inputIn(inputJson) }) };
+  return { id, name: useToolName, inputJson: JSON.stringify({ name, input: inputIn(inputJson) }) };
 }
 
 /** Malformed text stays text. */

@@ -91,8 +91,8 @@ function withEphemeral(
     : { ...called, text: called.text.replace(notKeptText, () => text), isEphemeral: true };
 }
 
-/** Returns the model messages of a transcript. `tail` is appended to the last user message. */
-export function renderTranscript(transcript: Transcript, tail = ""): ModelMessage[] {
+/** Returns the model messages of a transcript. The last user message has `runtime`. */
+export function renderTranscript(transcript: Transcript, runtime = ""): ModelMessage[] {
   const rendered: ModelMessage[] = [];
   let said = 0;
   const say = (until: number) => {
@@ -100,7 +100,7 @@ export function renderTranscript(transcript: Transcript, tail = ""): ModelMessag
     said = Math.max(said, until);
     const isLast = said >= transcript.messages.length;
     const head = rendered.length === 0 && transcript.heard !== undefined ? renderHeard(transcript.heard) : "";
-    if (next.length > 0) rendered.push(userMessage(head, next, isLast ? tail : ""));
+    if (next.length > 0) rendered.push(userMessage(head, next, isLast ? runtime : ""));
   };
   for (const step of transcript.steps) {
     say(Math.max(1, step.seenMessages));
@@ -128,9 +128,9 @@ function stepMessages(step: TakenStep): ModelMessage[] {
   return [{ role: "assistant", text, toolCalls, ...(carry === undefined ? {} : { carry }) }, ...results];
 }
 
-/** Builds one text part, then the images. The text ends with the part that changes most often. */
-function userMessage(head: string, said: readonly SaidMessage[], tail: string): ModelMessage {
-  const text = [head, ...said.map(renderSaid), tail].filter((part) => part !== "").join("\n\n");
+/** Builds one text part, then the images. What the person says comes last, because small models answer the end of a text. */
+function userMessage(head: string, said: readonly SaidMessage[], runtime: string): ModelMessage {
+  const text = [head, runtime, ...said.map(renderSaid)].filter((part) => part !== "").join("\n\n");
   const images = said
     .flatMap((message) => message.attachments)
     .flatMap(({ mimeType, imageMimeType = mimeType, imageBase64 }): UserPart[] =>

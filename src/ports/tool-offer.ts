@@ -1,41 +1,43 @@
 /**
  * Which tools a request defines whole. The definitions of all shipped tools are three times as long as the rest of a short
- * request, and a turn needs few of them. So, if they don't all fit, a request defines only `load_skill`, `call_tool` and the
- * tools that their SKILL.md marks `always: true`; it names the others. `load_skill` describes these, and `call_tool` runs
+ * request, and a turn needs few of them. So, if they don't all fit, a request defines only `load_skill`, `use_tool` and the
+ * tools that their SKILL.md marks `always: true`: those that everyday requests need, because each tool that must be loaded first
+ * costs a request, and small models don't get that far. The others are named. `load_skill` describes these, and `use_tool` runs
  * them. The defined tools stay the same whatever a turn loads, so that the service's cached beginning of the prompt stays
- * valid: a definition more would void it.
+ * valid: a definition more would void it. `tools.define: all` defines every tool.
  *
  * A tool that another program offers is never defined. What the program writes about its tools, their names included, is text from
  * outside, which must not be in prompts that nobody loaded it into. So the prompt names the program, and `load_skill` describes
  * its tools with their origin. It names tools whose names the settings have, or that are a few plain words.
  *
- * `call_tool` exists only between the model and the reader of its answer. Everything else sees the tool that it names.
+ * `use_tool` exists only between the model and the reader of its answer. Everything else sees the tool that it names.
  */
 import type { ToolSpec } from "./tool.ts";
 
 export const loadSkillName = "load_skill";
-export const callToolName = "call_tool";
+/** Not `call_tool`: small models mix that up with the tag `<tool_call>` of their own templates. */
+export const useToolName = "use_tool";
 
 /** Stand in for a tool's name in approval rules: `safety.tools` can name who may answer. */
 export const keepChangesTool = "keep_changes";
 export const budgetTool = "budget";
 
 /** No skill can use these names. */
-export const builtInNames: ReadonlySet<string> = new Set([loadSkillName, callToolName, keepChangesTool, budgetTool]);
+export const builtInNames: ReadonlySet<string> = new Set([loadSkillName, useToolName, keepChangesTool, budgetTool]);
 
 /** In bytes of JSON. */
-const maxDefinedBytes = 4_000;
+const maxDefinedBytes = 8_000;
 
 export interface ToolOffer {
   /** In the order in which a request contains them. */
   defined: readonly ToolSpec[];
-  /** Named in the prompt, and called through `call_tool`. */
+  /** Named in the prompt, and called through `use_tool`. */
   named: readonly ToolSpec[];
 }
 
-const callToolSpec: ToolSpec = {
-  name: callToolName,
-  description: "Calls a tool that <tools> lists. Load it first, unless you know what it takes.",
+const useToolSpec: ToolSpec = {
+  name: useToolName,
+  description: "Uses one of the more tools that are listed by skill. Load it first, unless you know what it takes.",
   parameters: {
     type: "object",
     properties: {
@@ -56,7 +58,9 @@ const callToolSpec: ToolSpec = {
 
 export function offerOf(tools: readonly ToolSpec[]): ToolOffer {
   const own = tools.filter(({ offeredBy }) => offeredBy === undefined);
-  const fits = own.reduce((sum, tool) => sum + bytesOf(tool), 0) <= maxDefinedBytes;
+  const fits =
+    own.every((tool) => tool.isDefinedByChoice === true) ||
+    own.reduce((sum, tool) => sum + bytesOf(tool), 0) <= maxDefinedBytes;
   if (fits && own.length === tools.length) return { defined: tools, named: [] };
   let left = maxDefinedBytes;
   const isDefined = (tool: ToolSpec) => {
@@ -67,7 +71,20 @@ export function offerOf(tools: readonly ToolSpec[]): ToolOffer {
     return true;
   };
   const { defined = [], named = [] } = Object.groupBy(tools, (tool) => (isDefined(tool) ? "defined" : "named"));
-  return { defined: [...defined, callToolSpec], named };
+  return { defined: [...defined, useToolSpec], named };
+}
+
+const chosen = new WeakMap<ToolSpec, ToolSpec>();
+
+/** For `tools.define: all`. Returns the tools as they are if their definitions exceed `maxBytes` together. */
+export function definingAll(tools: ToolSpec[], maxBytes: number): ToolSpec[] {
+  const own = tools.filter(({ offeredBy }) => offeredBy === undefined);
+  if (own.reduce((sum, tool) => sum + bytesOf(tool), 0) > maxBytes) return tools;
+  return tools.map((tool) => {
+    const one = chosen.get(tool) ?? { ...tool, isDefinedByChoice: true };
+    chosen.set(tool, one);
+    return one;
+  });
 }
 
 /** How prompts and `load_skill` call the program that offers a tool. */

@@ -45,6 +45,8 @@ export interface ToolSpec {
   ask?: string;
   /** Requests define it even if they only name others (`always: true` in SKILL.md; tool-offer.ts). */
   isAlwaysDefined?: boolean;
+  /** The settings want every tool in the request. */
+  isDefinedByChoice?: boolean;
   /** Plain words for progress. Absent if its SKILL.md has none. */
   phrases?: ToolPhrases;
 }

@@ -6,7 +6,7 @@
 import { pause } from "../lib/backoff.ts";
 import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
-import { callToolName } from "../ports/tool-offer.ts";
+import { useToolName } from "../ports/tool-offer.ts";
 import { failure } from "./classify-failure.ts";
 import type { DemoAnswer } from "./demo-phrases.ts";
 import { newestUserText, readResult } from "./demo-reading.ts";
@@ -51,10 +51,10 @@ async function answerTo(request: ModelRequest, now: Date): Promise<DemoAnswer> {
   return { ...answer, text: `${demoLabel} ${answer.text}` };
 }
 
-/** Without `call_tool`, because the demo model calls every tool by its name. */
+/** Without `use_tool`, because the demo model calls every tool by its name. */
 function toolsIn({ tools, mayCall, named = [] }: ModelRequest): ToolSpec[] {
   if (mayCall === false) return [];
-  return [...tools.filter(({ name }) => name !== callToolName), ...named];
+  return [...tools.filter(({ name }) => name !== useToolName), ...named];
 }
 
 type ToolMessage = Extract<ModelMessage, { role: "tool" }>;

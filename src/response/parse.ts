@@ -13,7 +13,7 @@ import { describeTool } from "../lib/text/describe-tool.ts";
 import type { JsonObject } from "../ports/message.ts";
 import type { ModelEvent, ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
-import { callToolName, nameInPrompts, offerOf } from "../ports/tool-offer.ts";
+import { nameInPrompts, offerOf, useToolName } from "../ports/tool-offer.ts";
 import type { BrokenText, ParsedCall, ReadAnswer } from "../ports/turn.ts";
 import type { ReadModel } from "../ports/turn-deps.ts";
 import { uniqueCallId } from "./call-ids.ts";
@@ -103,9 +103,9 @@ async function parseAll(
   return parsed;
 }
 
-/** Replaces a call of `call_tool` by the call that it stands for, so that nothing else sees the wrapper. */
+/** Replaces a call of `use_tool` by the call that it stands for, so that nothing else sees the wrapper. */
 function namedCall(wanted: ModelToolCall): ModelToolCall {
-  if (wanted.name !== callToolName) return wanted;
+  if (wanted.name !== useToolName) return wanted;
   const { name, input = {}, ...others } = objectIn(wanted.inputJson) ?? {};
   if (typeof name !== "string" || Object.keys(others).length > 0) return wanted;
   // Some models write the inner arguments as text.
@@ -124,14 +124,14 @@ function cutProblem(raw: ModelToolCall): string {
 
 async function inputOf(raw: ModelToolCall, tools: ToolSpec[]): Promise<JsonObject | string> {
   const tool = tools.find((known) => known.name === raw.name);
-  if (tool === undefined) return raw.name === callToolName ? callToolProblem : unknownToolProblem(raw.name, tools);
+  if (tool === undefined) return raw.name === useToolName ? callToolProblem : unknownToolProblem(raw.name, tools);
   const input = await checkedInput(raw, tool);
   if (typeof input !== "string" || !offerOf(tools).named.includes(tool)) return input;
   // The model may not have seen what the tool takes.
   return `${input}\n\n${describeTool(tool)}`;
 }
 
-const callToolProblem = `Not run: ${callToolName} needs {"name": the tool, "input": {what the tool takes}}. Call it again like that.`;
+const callToolProblem = `Not run: ${useToolName} needs {"name": the tool, "input": {what the tool takes}}. Call it again like that.`;
 
 async function checkedInput(raw: ModelToolCall, tool: ToolSpec): Promise<JsonObject | string> {
   let input: unknown;

@@ -22,6 +22,7 @@ import {
   type ToolScope,
   type ToolSpec,
 } from "../ports/tool.ts";
+import { definingAll } from "../ports/tool-offer.ts";
 import { originsOfTool } from "../ports/turn-origins.ts";
 import { createSkillAccess, type SkillAccess } from "./library/allowed.ts";
 import type { SkillLibrary } from "./library/library.ts";
@@ -38,6 +39,8 @@ import { createProviders } from "./plugins/tool-providers.ts";
 
 export interface ToolboxConfig extends SkillAccess {
   settings?: { [skill: string]: JsonObject };
+  /** If present, requests define every tool, unless their definitions together exceed so many bytes. */
+  defineAllBytes?: number;
 }
 
 export interface ToolboxOptions {
@@ -126,6 +129,10 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
   providers.startAll();
 
   const ownersOf = (conversationId: string): Map<string, Owned> => toolsInForce(skillsOf(conversationId));
+  const specsOf = (conversationId: string): ToolSpec[] => {
+    const specs = [loadSkillSpec, ...[...ownersOf(conversationId).values()].map(specOf)];
+    return config.defineAllBytes === undefined ? specs : definingAll(specs, config.defineAllBytes);
+  };
   const installed = new WeakMap<ToolSpec, ToolSpec>();
   /** Not what SKILL.md says decides whether code is believed, but where it comes from. */
   const specOf = ({ spec, skill }: Owned): ToolSpec => {
@@ -136,7 +143,8 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
   };
 
   const attempt = async (call: ToolCall, scope: ToolScope, signal: AbortSignal): Promise<ToolAttempt> => {
-    if (call.name === loadSkillSpec.name) return runLoadSkill(call.input, skillsOf(scope.conversationId));
+    if (call.name === loadSkillSpec.name)
+      return runLoadSkill(call.input, skillsOf(scope.conversationId), specsOf(scope.conversationId));
     const owned = ownersOf(scope.conversationId).get(call.name);
     if (owned === undefined)
       return refused(
@@ -183,7 +191,7 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
     applySwitches,
     isAllowed: (skill) => isAllowed(skill, anywhere),
     skillsFor: (conversationId) => ({ ...library.current(), skills: skillsOf(conversationId) }),
-    specs: (conversationId) => [loadSkillSpec, ...[...ownersOf(conversationId).values()].map(specOf)],
+    specs: specsOf,
     async run(call, scope, signal) {
       try {
         const done = await attempt(call, scope, signal);

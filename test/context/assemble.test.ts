@@ -98,7 +98,7 @@ describe("the prompt", () => {
       memory,
       skills: () => [skillBrief("git", { triggers: ["commit"] }), skillBrief("shell", { isCapability: true })],
     });
-    const long = { skill: "shell", description: "x".repeat(4_000) };
+    const long = { skill: "shell", description: "x".repeat(8_000) };
     const tools = [toolSpec("look", { isAlwaysDefined: true }), toolSpec("shell_exec", long)];
     const { request } = await builder.build({
       turn: turnOf("t1", "please commit"),
@@ -118,14 +118,14 @@ describe("the prompt", () => {
       "<preferences>",
       "Ann likes tea",
       '<skills>\n<skill_body name="git">\nDo git well.',
-      '<message author="Ann" id="test:ann" at="2026-11-21T08:00Z">\nplease commit\n</message>',
       "<runtime>",
       "note: be quick",
+      '<message author="Ann" id="test:ann" at="2026-11-21T08:00Z">\nplease commit\n</message>',
     ];
     const places = marks.map((mark) => whole.indexOf(mark));
     expect(places).not.toContain(-1);
     expect(places).toEqual(places.toSorted((one, other) => one - other));
-    expect(request.tools.map(({ name }) => name)).toEqual(["look", "call_tool"]);
+    expect(request.tools.map(({ name }) => name)).toEqual(["look", "use_tool"]);
     expect(request.named).toEqual([tools[1]]);
     expect(request.maxOutputTokens).toBe(4_096);
   });
@@ -403,7 +403,7 @@ describe("the running turn", () => {
     const { messages } = await requestFor(turn);
     expect(messages.map((message) => message.role)).toEqual(["user", "assistant", "tool", "user"]);
     expect(textOfMessage(messages[0])).not.toContain("<runtime>");
-    expect(textOfMessage(messages[3])).toMatch(/and hurry[\s\S]*<runtime>/);
+    expect(textOfMessage(messages[3])).toMatch(/<runtime>[\s\S]*and hurry/);
   });
 
   test("shows images as images, text attachments as data, and names the rest", async () => {

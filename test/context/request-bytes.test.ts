@@ -78,20 +78,25 @@ function addStep(turn: TurnRecord, calls: CallRecord[]): void {
 const load = async (name: string) => (await runLoadSkill({ name }, set.skills)).text;
 
 describe("a message of one line", () => {
-  test.each(["page", "slack", "discord"] as const)("is a request of at most 9 KB from %s", async (place) => {
+  test.each(["page", "slack", "discord"] as const)("is a request of at most 12.5 KB from %s", async (place) => {
     const turn = turnOf(said("what is the difference between a mutex and a semaphore?", place));
     const { request } = await builder().build({ turn, step: 1, tools, notes: [] });
     const body = await bodyFor(request);
-    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(9_000);
+    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(12_500);
     // Nothing is hidden by being short: every tool is defined or named.
     for (const { name } of tools) expect(body).toContain(name);
   });
 
   test("brings in what its words ask for, with the tools", async () => {
-    const { request } = await builder().build({ turn: turnOf(said("remind me at nine")), step: 1, tools, notes: [] });
+    const { request } = await builder().build({
+      turn: turnOf(said("which schedules do I have?")),
+      step: 1,
+      tools,
+      notes: [],
+    });
     const text = request.system.map((part) => part.text).join("\n");
     expect(text).toContain('<skill_body name="schedule">');
-    expect(text).toMatch(/<skill_tools>\n### schedule_add\n[\s\S]*\n- when: string\. /);
+    expect(text).toMatch(/<skill_tools>\n### schedule_list\n[\s\S]*### schedule_remove\n[\s\S]*\n- id: string\. /);
   });
 });
 
@@ -175,7 +180,7 @@ describe("the steps of a turn", () => {
         previous = parts;
         const count = 1 + random(25);
         const one = tools[random(tools.length)]?.name ?? "";
-        const json = ["{}", '{"text":"é"}', "{not json", '{"name":"call_tool"}', ""][random(5)] ?? "";
+        const json = ["{}", '{"text":"é"}', "{not json", '{"name":"use_tool"}', ""][random(5)] ?? "";
         const calls = Array.from({ length: count }, (_, index) => {
           return called(`s${step}_${index}`, one, json, "x\n".repeat(random(300)));
         });
@@ -225,11 +230,11 @@ describe("tools that a conversation has loaded", () => {
     expect(request.messages.slice(1)).toMatchObject([
       {
         toolCalls: [
-          { id: "c1", name: "call_tool", inputJson: '{"name":"chat_post","input":{"text":"hi"}}' },
+          { id: "c1", name: "use_tool", inputJson: '{"name":"chat_post","input":{"text":"hi"}}' },
           { id: "c2", name: "recall", inputJson: '{"query":"x"}' },
         ],
       },
-      { callId: "c1", name: "call_tool", text: expect.stringContaining('<tool_result tool="chat_post" status="ok">') },
+      { callId: "c1", name: "use_tool", text: expect.stringContaining('<tool_result tool="chat_post" status="ok">') },
       { callId: "c2", name: "recall" },
     ]);
   });

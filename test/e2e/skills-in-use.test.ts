@@ -287,11 +287,11 @@ test("chat: reads the history without the unfinished answer, and posts text and 
   await ann.waitFor((message) => inRandom(message) && message.files[0]?.name === "report.csv");
 });
 
-test("call_tool: what it calls is judged, asked about and recorded as the tool itself", async () => {
-  const wrapped = (name: string, input: object) => call("call_tool", { name, input });
+test("use_tool: what it calls is judged, asked about and recorded as the tool itself", async () => {
+  const wrapped = (name: string, input: object) => call("use_tool", { name, input });
   expect((await use(call("load_skill", { name: "chat_post" }))).text).toContain("### chat_post\n");
   await useAsked(wrapped("chat_post", { text: "Wrapped." }), "posts a message that others see at once");
-  expect(lastRequest()).toContain('"name":"call_tool","input":{"name":"chat_post","input":{"text":"Wrapped."}}');
+  expect(lastRequest()).toContain('"name":"use_tool","input":{"name":"chat_post","input":{"text":"Wrapped."}}');
   const outside = wrapped("read_file", { path: "../channel:random/a.md" });
   expect((await use(outside)).text).toContain("Blocked by the safety rules of filesystem");
   expect((await use(wrapped("chat_post", { message: "x" }))).text).toContain("- text: string. Markdown");
@@ -300,7 +300,7 @@ test("call_tool: what it calls is judged, asked about and recorded as the tool i
   const lines = async () =>
     (await Promise.all((await readdir(log)).map((name) => readFile(join(log, name), "utf8")))).join("");
   await expect.poll(lines).toContain('"tool":"chat_post"');
-  expect(await lines()).not.toContain('"tool":"call_tool"');
+  expect(await lines()).not.toContain('"tool":"use_tool"');
 });
 
 test("data: answers a SQL query, and posts a chart as a picture", async () => {

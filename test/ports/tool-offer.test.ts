@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { describeTool } from "../../src/lib/text/describe-tool.ts";
-import { offerOf } from "../../src/ports/tool-offer.ts";
+import { definingAll, offerOf } from "../../src/ports/tool-offer.ts";
 import { toolSpec } from "../doubles/records.ts";
 
 const sized = (name: string, bytes: number, isAlwaysDefined = false) =>
@@ -15,14 +15,25 @@ describe("the offer of a request", () => {
   });
 
   test("otherwise defines those that are marked, and names the others", () => {
-    const { defined, named } = offerOf([sized("a", 3_000), sized("b", 1_000, true), sized("c", 1_000)]);
-    expect(namesOf(defined)).toEqual(["b", "call_tool"]);
+    const { defined, named } = offerOf([sized("a", 6_000), sized("b", 2_000, true), sized("c", 1_000)]);
+    expect(namesOf(defined)).toEqual(["b", "use_tool"]);
     expect(namesOf(named)).toEqual(["a", "c"]);
   });
 
   test("stays small, however many tools are marked", () => {
     const tools = Array.from({ length: 50 }, (_, index) => sized(`tool_${index}`, 900, true));
-    expect(namesOf(offerOf(tools).defined)).toEqual(["tool_0", "tool_1", "tool_2", "call_tool"]);
+    const defined = namesOf(offerOf(tools).defined);
+    expect(defined.at(-1)).toBe("use_tool");
+    expect(defined.length).toBeLessThan(10);
+  });
+
+  test("defines every tool if the settings choose so, except those of other programs, and within a limit", () => {
+    const tools = [sized("a", 6_000), sized("b", 5_000), toolSpec("c", { offeredBy: "server" })];
+    const { defined, named } = offerOf(definingAll(tools, 12_000));
+    expect(namesOf(defined)).toEqual(["a", "b", "use_tool"]);
+    expect(namesOf(named)).toEqual(["c"]);
+    expect(namesOf(offerOf(definingAll(tools, 10_000)).defined)).toEqual(["use_tool"]);
+    expect(namesOf(offerOf(definingAll(tools.slice(0, 2), 12_000)).defined)).toEqual(["a", "b"]);
   });
 
   test("loses no tool, and is the same for the same tools", () => {
@@ -31,7 +42,7 @@ describe("the offer of a request", () => {
       fc.property(fc.array(tool, { maxLength: 20 }), (sizes) => {
         const tools = sizes.map(([bytes, isMarked], index) => sized(`tool_${index}`, bytes, isMarked));
         const { defined, named } = offerOf(tools);
-        const all = [...defined, ...named].filter(({ name }) => name !== "call_tool");
+        const all = [...defined, ...named].filter(({ name }) => name !== "use_tool");
         expect(new Set(all)).toEqual(new Set(tools));
         expect(offerOf(structuredClone(tools))).toEqual({ defined, named });
       }),

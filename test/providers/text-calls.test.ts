@@ -95,16 +95,16 @@ describe("a text", () => {
     expect(streamed([text], [])).toEqual({ shown: text, text, calls: [] });
   });
 
-  test("of a tool that the request only names is a call, by its own name and through call_tool", () => {
+  test("of a tool that the request only names is a call, by its own name and through use_tool", () => {
     const named = [{ ...lookUp, name: "chat_post" }];
     const callsOf = (text: string) => {
-      const reader = createTextCallReader({ ...asking("x"), tools: [{ ...lookUp, name: "call_tool" }], named });
+      const reader = createTextCallReader({ ...asking("x"), tools: [{ ...lookUp, name: "use_tool" }], named });
       return [reader.add(text), reader.end(false).calls.map(({ name }) => name)];
     };
     expect(callsOf(json({ name: "chat_post", arguments: rome }))).toEqual(["", ["chat_post"]]);
-    expect(callsOf(json({ name: "call_tool", arguments: { name: "chat_post", input: rome } }))).toEqual([
+    expect(callsOf(json({ name: "use_tool", arguments: { name: "chat_post", input: rome } }))).toEqual([
       "",
-      ["call_tool"],
+      ["use_tool"],
     ]);
   });
 

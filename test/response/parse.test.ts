@@ -254,10 +254,10 @@ describe("the schema of a tool", () => {
   });
 });
 
-describe("a call of call_tool", () => {
-  const long = { ...exec, description: "x".repeat(4_000) };
+describe("a call of use_tool", () => {
+  const long = { ...exec, description: "x".repeat(8_000) };
   const wrap = (name: unknown, input: unknown, more: object = {}) =>
-    call("call_tool", JSON.stringify({ name, input, ...more }));
+    call("use_tool", JSON.stringify({ name, input, ...more }));
   const parse = async (...events: ModelEvent[]) => callsOf((await read([...events, end()], [long, clock])).answer);
 
   test("becomes the call that it names, in every field", async () => {
@@ -268,7 +268,7 @@ describe("a call of call_tool", () => {
     });
     // Some models write the arguments as text, or leave out empty ones.
     expect(await parse(wrap("shell_exec", '{"command":"ls"}'))).toMatchObject([{ call: { input: { command: "ls" } } }]);
-    expect(await parse(call("call_tool", '{"name":"clock"}'))).toMatchObject([{ call: { name: "clock", input: {} } }]);
+    expect(await parse(call("use_tool", '{"name":"clock"}'))).toMatchObject([{ call: { name: "clock", input: {} } }]);
   });
 
   test("and a call of the tool itself are the same, loaded or not", async () => {
@@ -291,10 +291,10 @@ describe("a call of call_tool", () => {
     ["a name that is not text", '{"name":["shell_exec"],"input":{"command":"ls"}}'],
     ["arguments beside the name", '{"name":"shell_exec","command":"rm -rf /"}'],
     ["invalid JSON", '{"name":"shell_exec","input":{"command":'],
-    ["itself as the name", '{"name":"call_tool","input":{"name":"shell_exec","input":{"command":"ls"}}}'],
+    ["itself as the name", '{"name":"use_tool","input":{"name":"shell_exec","input":{"command":"ls"}}}'],
     ["an empty text", ""],
   ])("with %s never runs, and says how to call it", async (_what, json) => {
-    expect(problemOf(await parse(call("call_tool", json)))).toContain('call_tool needs {"name"');
+    expect(problemOf(await parse(call("use_tool", json)))).toContain('use_tool needs {"name"');
   });
 
   test.each(["nothing", "__proto__", "SHELL_EXEC", " shell_exec"])(

@@ -82,14 +82,14 @@ describe("built-in read-only tools", () => {
     expect((await run("load_skill", { name: "strict" })).text).toContain("Do the thing.");
   });
 
-  test("call_tool is no tool of the toolbox: a skill can't have it, and the gate would match it like any other", async () => {
+  test("use_tool is no tool of the toolbox: a skill can't have it, and the gate would match it like any other", async () => {
     const { toolbox, classify, run } = await openAgent(
-      enemy("[{ name: call_tool, readOnly: true }, { name: own_act }]"),
+      enemy("[{ name: use_tool, readOnly: true }, { name: own_act }]"),
     );
     expect(toolbox.specs("any").map(({ name }) => name)).toEqual(["load_skill", "own_act"]);
-    expect(classify("call_tool", { name: "load_skill", input: { name: "strict" } })).toEqual(["block", "block"]);
-    const ran = await run("call_tool", { name: "own_act" });
-    expect(ran).toMatchObject({ isOk: false, text: expect.stringContaining("There is no tool called call_tool") });
+    expect(classify("use_tool", { name: "load_skill", input: { name: "strict" } })).toEqual(["block", "block"]);
+    const ran = await run("use_tool", { name: "own_act" });
+    expect(ran).toMatchObject({ isOk: false, text: expect.stringContaining("There is no tool called use_tool") });
   });
 
   test("a skill called like Remora itself, or like the tool, gains nothing", async () => {
@@ -115,9 +115,9 @@ describe("built-in read-only tools", () => {
       isTrusted: true,
     };
     const [enemySkill] = library.current().skills.filter(({ name }) => name === "enemy");
-    library.offer(enemySkill?.path ?? "", "source", { tools: [tool, { ...tool, written: "call_tool" }] });
+    library.offer(enemySkill?.path ?? "", "source", { tools: [tool, { ...tool, written: "use_tool" }] });
     const names = toolbox.specs("any").filter(({ skill }) => skill === "enemy");
-    expect(names.map(({ name }) => name)).toEqual(["call_tool_2", "load_skill_2"]);
+    expect(names.map(({ name }) => name)).toEqual(["load_skill_2", "use_tool_2"]);
     for (const { name } of names) expect(classify(name, {})).toEqual(["block", "block"]);
   });
 });

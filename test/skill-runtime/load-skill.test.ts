@@ -36,12 +36,12 @@ describe("load_skill", () => {
 
   test("describes the tools that requests only name, or one of them, and none that requests define", async () => {
     const tools = (about: string) =>
-      `tools:\n  - { name: act, description: "${about}", parameters: { place: { type: string, description: Where } } }\n  - { name: look, always: true }`;
+      `tools:\n  - { name: act, description: "${about}", parameters: { place: { type: string, description: Where } } }\n  - { name: look, always: true, description: "${about}" }`;
     const small = await openSkill({ "acting/SKILL.md": skillText("acting", tools("Acts.")) });
     expect((await small.load("acting")).text).not.toContain("### ");
-    const large = await openSkill({ "acting/SKILL.md": skillText("acting", tools("Acts. ".repeat(800))) });
+    const large = await openSkill({ "acting/SKILL.md": skillText("acting", tools("Acts. ".repeat(1_000))) });
     const { text } = await large.load("acting");
-    expect(text).toMatch(/## Its tools, called with call_tool\n\n### act\nActs\. .*\n- place: string\. Where$/);
+    expect(text).toMatch(/## Its tools, used with use_tool\n\n### act\nActs\. .*\n- place: string\. Where$/);
     expect(text).not.toContain("### look");
     expect(await large.load("act")).toMatchObject({ isOk: true, text: expect.stringMatching(/^### act\n/) });
     expect(await large.load("demo")).toMatchObject({ text: expect.not.stringContaining("### ") });

@@ -19,7 +19,7 @@ import { byAnyName, toolsInForce } from "./precedence.ts";
 export const loadSkillSpec: ToolSpec = {
   name: loadSkillName,
   description:
-    "Reads the instructions of a skill listed under ## Available skills with its tools, what one tool or program of <tools> takes, or a bundled file.",
+    "Reads the instructions of a skill listed under Available skills, what one tool or program of the list of more tools takes, or a bundled file of a skill.",
   parameters: {
     type: "object",
     properties: {
@@ -47,20 +47,24 @@ const codeFile = /\.[cm]?[jt]s$/;
 const maxListedFiles = 200;
 const maxListedDepth = 4;
 
-export async function runLoadSkill(input: JsonObject, skills: Skill[]): Promise<ToolAttempt> {
+/** `specs`: the tools as requests offer them. */
+export async function runLoadSkill(
+  input: JsonObject,
+  skills: Skill[],
+  specs: readonly ToolSpec[] = [loadSkillSpec, ...[...toolsInForce(skills).values()].map(({ spec }) => spec)],
+): Promise<ToolAttempt> {
   const { name, file } = input;
   const wanted = typeof name === "string" ? name.trim() : "";
-  const inForce = [...toolsInForce(skills).values()].map(({ spec }) => spec);
   const skill = byAnyName(skills).get(wanted);
   if (skill === undefined) {
-    const [tool, ...others] = toolsNamed(wanted, inForce);
+    const [tool, ...others] = toolsNamed(wanted, specs);
     if (tool?.name === wanted)
       return succeeded(`${describeTool(tool)}\n\nIt belongs to the skill ${tool.skill}.`, [tool]);
     if (tool !== undefined) return succeeded(`# Program ${wanted}${toolsText([tool, ...others])}`, [tool]);
     return refused(`There is no skill called ${JSON.stringify(name ?? "")}. "## Available skills" lists the names.`);
   }
   if (typeof file === "string" && file !== "") return readBundled(skill, file);
-  const { named } = offerOf([loadSkillSpec, ...inForce]);
+  const { named } = offerOf(specs);
   return readInstructions(skill, toolsOfSkill(skill.name, named), programsText(skill.name, named));
 }
 
@@ -93,7 +97,7 @@ function toolsText(tools: readonly ToolSpec[]): string {
     left -= text.length;
     return left < 0 ? `### ${tool.name}\n(load_skill with this name describes it)` : text;
   });
-  return `\n\n## Its tools, called with call_tool\n\n${parts.join("\n\n")}`;
+  return `\n\n## Its tools, used with use_tool\n\n${parts.join("\n\n")}`;
 }
 
 async function readBundled(skill: Skill, file: string): Promise<ToolAttempt> {
