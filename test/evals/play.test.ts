@@ -82,6 +82,18 @@ test("words instead of a call are counted as such, and so are calls that could n
   );
 });
 
+test("what a bot did before it was too late is counted", async () => {
+  const calls = [{ tool: "recall", input: {}, status: "succeeded" as const }];
+  const session = botOf(
+    { ...nothing, calls },
+    (_turn, signal) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error))),
+  );
+  const tasks = [taskOf({ tools: ["recall"] })];
+  const [result] = await playTasks({ tasks, bots: [session], timeoutMs: 20 });
+  expect(result).toMatchObject({ ended: "timed out", failures: ["There was no answer within 0.02 s."], calls });
+});
+
 test("a bot that breaks ends its own task only", async () => {
   let isBroken = true;
   const bot = botOf(nothing, async () => {
