@@ -1,14 +1,17 @@
 /** The harness and `remora eval` on the real agent, with a model that makes the calls that a message names. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { settingsFor } from "../../src/cli/settings.ts";
 import type { Bot } from "../../src/evals/bot.ts";
 import { playTasks, type TaskResult } from "../../src/evals/play.ts";
 import { createRemoraBot } from "../../src/evals/remora-bot.ts";
 import { taskSchema } from "../../src/evals/task.ts";
+import { createTemporaryHome } from "../../src/evals/temporary-home.ts";
 import { commandHere } from "../cli/remora-here.ts";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
+import { writeFiles } from "../skill-runtime/folders.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 let model: CallingModel;
@@ -153,4 +156,42 @@ test("eval says what is wrong with a file, an option or a model, with exit code 
   expect(demo.stderr).toContain("--model provider/model");
   const keyless = await evalHere(fine, "--model", "openai/gpt-6-luna");
   expect(keyless).toMatchObject({ code: 2, stderr: "[model] openai/gpt-6-luna can't be used: set OPENAI_API_KEY\n" });
+});
+
+test("the installation of a task has the operator's settings, skills and brain, and no memory, folder or chat service of theirs", async () => {
+  const home = join(folder, "operator");
+  await writeFiles(home, {
+    ".env":
+      "DISCORD_TOKEN=discord-token\nREDIS_URL=redis://127.0.0.1:1\nOPENAI_API_KEY=key\nSLACK_USER_TOKEN=xoxp-own\n",
+    "config/remora.yaml": [
+      "models: { order: [openai, ollama], openai: { model: first } }",
+      'folders: { "local:channel:general": /srv/real }',
+      "web: { port: 8090 }",
+      "skills: { settings: { board: { token: '${SLACK_USER_TOKEN}', key: '${OPENAI_API_KEY}' } } }",
+    ].join("\n"),
+    "workspace/brain/identity/soul.md": "I am Remora.",
+    "workspace/brain/hippocampus/knowledge/shared/pay.md": "# Pay\n\nsecret",
+    "workspace/skills/board/SKILL.md": "---\nname: board\n---\n",
+    "workspace/files/channel:general/old.txt": "old",
+  });
+  await chmod(join(home, ".env"), 0o600);
+  const settings = settingsFor({}, home);
+  const made = await createTemporaryHome({ env: {}, root: home, settings, model: "openai/second" });
+  onTestFinished(made.remove);
+  await made.renew();
+  const own = settingsFor(made.env, home);
+  expect(own).toMatchObject({ discord: null, slack: null, redisUrl: null, preferredModel: "openai/second" });
+  expect(own.config).toMatchObject({
+    folders: {},
+    models: { order: ["openai"], openai: { model: "first", apiKey: "key" } },
+    skills: { settings: { board: { token: "xoxp-own", key: "key" } } },
+    web: { port: 0 },
+  });
+  const files = await readdir(made.workspace, { recursive: true, withFileTypes: true });
+  expect(
+    files
+      .filter((file) => file.isFile())
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual(["SKILL.md", "soul.md"]);
 });
