@@ -70,7 +70,7 @@ const problems: readonly [kind: string, says: RegExp][] = [
   ["unknown tool", /there is no tool/],
   ["not JSON", /not valid JSON|must be one JSON object/],
   ["schema", /don't fit its schema/],
-  ["call_tool", /call_tool needs/],
+  ["use_tool", /use_tool needs/],
   ["cut", /reached the output limit/],
 ];
 
