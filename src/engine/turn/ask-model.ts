@@ -20,6 +20,7 @@ import { askBeforehand, waitForBudget } from "./ask-budget.ts";
 import { refuse, untrustedBefore } from "./call-record.ts";
 import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
+import { isStuck, stuckNote } from "./vain-calls.ts";
 
 /** `failed` has an explanation for people. */
 export type Asked = { type: "answered" } | { type: "parked" } | { type: "failed"; sentence: string };
@@ -184,11 +185,11 @@ interface OfferedTools {
 /** Returns the next step's tools. Once a limit is reached, none may be called any more, and a note tells the model so. */
 function offeredTools(run: TurnRun, declinedBy: string | undefined): OfferedTools {
   const tools = run.deps.toolbox.specs(run.turn.conversationId);
-  const note = limitNote(run, declinedBy);
+  const note = limitNote(run, tools, declinedBy);
   return note === undefined ? { tools, mayCall: true, notes: [] } : { tools, mayCall: false, notes: [note] };
 }
 
-function limitNote(run: TurnRun, declinedBy: string | undefined): string | undefined {
+function limitNote(run: TurnRun, tools: ToolSpec[], declinedBy: string | undefined): string | undefined {
   const { turn, deps } = run;
   if (declinedBy !== undefined)
     return "The budget for this is nearly used up, and people decided not to add to it, so no more tools now: answer in text, and say what is left to do.";
@@ -201,7 +202,7 @@ function limitNote(run: TurnRun, declinedBy: string | undefined): string | undef
     return `${refusals.length} tool calls of this turn were refused, so no more tools now: answer in text.`;
   if (turn.steps.length >= deps.limits.steps)
     return "The tool steps of this turn are used up: answer now in text, and say what is left to do.";
-  return undefined;
+  return isStuck(turn, tools) ? stuckNote : undefined;
 }
 
 async function readAnswer(run: TurnRun, request: ModelRequest, tools: ToolSpec[]): Promise<ReadAnswer> {
