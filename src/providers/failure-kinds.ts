@@ -237,8 +237,14 @@ export const failureKinds = {
   endless: {
     code: "provider.endless",
     isRetryable: false,
+    say: (place, said) =>
+      `the answer of ${place.model} did not end, so I stopped it${said}; rephrase the question, or use another model (${place.modelSetting})`,
+  },
+  repeating: {
+    code: "provider.endless",
+    isRetryable: false,
     say: (place) =>
-      `the answer of ${place.model} did not end, so I stopped it; rephrase the question, or use another model (${place.modelSetting})`,
+      `${place.model} repeated itself without end, so I stopped it; rephrase the question, or use another model (${place.modelSetting})`,
   },
   notAnApi: {
     code: "provider.not-an-api",

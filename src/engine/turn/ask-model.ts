@@ -1,8 +1,9 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
 import type { RemoraError } from "../../lib/errors.ts";
+import { withoutRepetition } from "../../lib/text/repetition.ts";
 import type { BuiltContext } from "../../ports/context.ts";
 import { type Origin, untrustedFor, withoutRememberedPeople } from "../../ports/origin.ts";
-import type { ModelEvent, ModelRequest, Usage } from "../../ports/provider.ts";
+import { type ModelEvent, type ModelRequest, repetitionCharacters, type Usage } from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
 import {
   type BrokenText,
@@ -88,7 +89,9 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     }
     return failureText(answer.error, hasEarlierTurns(run, built));
   }
-  const { text, stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
+  const { stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
+  // Later steps and turns would only go on with it.
+  const text = stop === "repeating" ? withoutRepetition(answer.text, repetitionCharacters) : answer.text;
   deps.events.emit("llm.response", {
     ...fields,
     step,
@@ -98,7 +101,7 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     firstTokenMs,
     durationMs: Date.now() - began,
   });
-  const answerCharacters = text.length + answer.calls.reduce((sum, { raw }) => sum + raw.inputJson.length, 0);
+  const answerCharacters = answer.text.length + answer.calls.reduce((sum, { raw }) => sum + raw.inputJson.length, 0);
   const call = { model, usage, addedMs, promptTokens: built.estimatedTokens, answerCharacters };
   const { written, ...counted } = permit.count(call);
   // Some models call a tool although they may not.

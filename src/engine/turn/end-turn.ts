@@ -6,7 +6,15 @@ import { isDiskFull, isOutOfFiles, shortageText } from "../../lib/shortage.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { turnWithoutTools } from "../../ports/memory.ts";
 import { isNoRoute, unshownLevel } from "../../ports/platform.ts";
-import { callsOf, isOfUnknownOutcome, openSegment, refusedText, type TurnRecord, textOf } from "../../ports/turn.ts";
+import {
+  callsOf,
+  isOfUnknownOutcome,
+  openSegment,
+  refusedText,
+  type StepRecord,
+  type TurnRecord,
+  textOf,
+} from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
 import { answeredByText } from "./answered-by.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
@@ -35,7 +43,7 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
       const sentence = limit?.instead ?? "The model ended without an answer. Please ask again, or in other words.";
       return await endVisibly(run, "failed", sentence);
     }
-    const isCut = last?.stop === "max-tokens" ? "*(The answer was cut at the model's output limit.)*" : "";
+    const isCut = last === undefined ? "" : cutText(last);
     const more = limit?.below ?? "";
     const other = answeredByText(last);
     const shown = deps.modelNotes.isNew(turn, other) ? other : "";
@@ -54,6 +62,11 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   await askAfterAnswer(run);
   await settleDrafts(run, "done");
   return await end(run, "done");
+}
+
+function cutText({ stop }: StepRecord): string {
+  if (stop === "max-tokens") return "*(The answer was cut at the model's output limit.)*";
+  return stop === "repeating" ? "*(The model began to repeat itself without end, so I stopped it here.)*" : "";
 }
 
 /** Why the model had to answer without tools: for people, below its answer or instead of it. */
