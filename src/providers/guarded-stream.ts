@@ -12,6 +12,7 @@ import { type FailureDetails, failure, thrownFailure } from "./classify-failure.
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 import { cleanUsage } from "./reported-usage.ts";
 import { createTextCallReader } from "./text-call-reader.ts";
+import { withUnknownCalls } from "./unknown-text-call.ts";
 
 export interface Timeouts {
   /** Until the request is sent. */
@@ -89,7 +90,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     iterator = withinBounds(withJoinedText(attempt.open({ signal: combined, fetch: fetchNow })), attempt);
     const reader = callsNatively(place)
       ? undefined
-      : createTextCallReader(attempt.request);
+      : withUnknownCalls(createTextCallReader(attempt.request), attempt.request);
     let hasBegun = false;
     let hasSaid = false;
     let hasShown = false;
