@@ -185,6 +185,12 @@ export const failureKinds = {
     isRetryable: true,
     say: (_place, said) => `the service is overloaded${said}; try again later`,
   },
+  /** As llama.cpp says after its start, and services that load a model when somebody asks for it. */
+  loading: {
+    code: "provider.overloaded",
+    isRetryable: true,
+    say: (place, said) => `${place.model} is still being loaded by its server${said}; try again in a minute`,
+  },
   serverError: {
     code: "provider.server-error",
     isRetryable: true,
