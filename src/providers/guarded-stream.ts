@@ -140,10 +140,10 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
         return;
       }
       if (piece.type === "text-delta") {
-        hasSaid ||= /\S/.test(piece.text);
+        hasSaid ||= saysSomething.test(piece.text);
         const text = reader?.add(piece.text) ?? piece.text;
         if (text !== "") yield { type: "text-delta", text };
-        hasShown ||= /\S/.test(text);
+        hasShown ||= saysSomething.test(text);
         continue;
       }
       if (piece.type === "tool-call") {
@@ -170,6 +170,9 @@ function lengthOf(piece: StreamPiece): number {
   if (piece.type === "text-delta") return piece.text.length;
   return Math.max(1, piece.type === "progress" || piece.type === "thinking" ? (piece.length ?? 0) : 0);
 }
+
+/** Spaces and punctuation alone are no answer. */
+const saysSomething = /[\p{L}\p{N}\p{S}]/u;
 
 const nothingWritten = { text: "", calls: [] };
 

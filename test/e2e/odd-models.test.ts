@@ -68,6 +68,10 @@ const habits = {
     answer.say(" \n\n ");
     answer.end();
   },
+  "says a full stop": (answer) => {
+    answer.say("…\n.");
+    answer.end();
+  },
   "only thinks": (answer) => {
     answer.think("Well.");
     answer.end();
@@ -121,6 +125,7 @@ test.each<[keyof typeof habits, number, string, string | undefined]>([
   ["breaks in a thought", 4, broke, undefined],
   ["breaks after a call", 5, `I look into the folder.\n\n${broke}`, "1 action"],
   ["says nothing", 2, empty, undefined],
+  ["says a full stop", 2, empty, undefined],
   ["only thinks", 2, empty, undefined],
 ])(
   "a model with the habit “%s” is asked %i times, and people read what happened",

@@ -77,7 +77,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const answer = await readAnswer(run, { ...built.request, ...alone, ...changed, ...textOnly, ...smaller }, tools);
   for (const one of answer.broken) await countBroken(run, permit, built, one);
   if (answer.type === "failed") {
-    turn.unfinishedText = answer.text;
+    // Spaces or punctuation, which would stand above the reason.
+    turn.unfinishedText = answer.error.code === "provider.empty" ? "" : answer.text;
     const model = built.request.preferredModel ?? deps.provider.model;
     await countBroken(run, permit, built, { model, text: answer.text });
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
