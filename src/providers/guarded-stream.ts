@@ -171,8 +171,8 @@ function lengthOf(piece: StreamPiece): number {
   return Math.max(1, piece.type === "progress" || piece.type === "thinking" ? (piece.length ?? 0) : 0);
 }
 
-/** Spaces and punctuation alone are no answer. */
-const saysSomething = /[\p{L}\p{N}\p{S}]/u;
+/** Dots and marks of Markdown with nothing in them are no answer. Other characters can be one. */
+const saysSomething = /[^\s.…,*#>_-]/;
 
 const nothingWritten = { text: "", calls: [] };
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ModelEvent } from "../../src/ports/provider.ts";
 import { createAnswerBounds } from "../../src/providers/answer-bounds.ts";
-import { defaultTimeouts, guardedStream, type StreamPiece } from "../../src/providers/guarded-stream.ts";
+import { guardedStream, type StreamPiece } from "../../src/providers/guarded-stream.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { toolSpec } from "../doubles/records.ts";
 import { apis, asking, collect, failureIn, textIn } from "./apis.ts";
@@ -23,7 +23,7 @@ async function read(piece: (count: number) => StreamPiece, maxOutputTokens = 16_
   let taken = 0;
   let used: AbortSignal | undefined;
   const attempt = {
-    ...{ place, timeouts: defaultTimeouts },
+    ...{ place, timeouts: { connectMs: 10_000, firstTokenMs: 60_000, idleMs: 60_000 } },
     request: { messages: [], tools: [toolSpec("look")], maxOutputTokens },
     async *open({ signal }: { signal: AbortSignal }) {
       used = signal;

@@ -1,7 +1,7 @@
 /** Calls of tools that don't exist, written as an answer: people don't read them, and get the JSON that they ask for. */
 import { expect, test } from "vitest";
 import type { ModelEvent } from "../../src/ports/provider.ts";
-import { defaultTimeouts, guardedStream, type StreamPiece } from "../../src/providers/guarded-stream.ts";
+import { guardedStream, type StreamPiece } from "../../src/providers/guarded-stream.ts";
 import { toolSpec } from "../doubles/records.ts";
 import { noUsage } from "../doubles/scripted-provider.ts";
 import { textIn } from "./apis.ts";
@@ -14,7 +14,7 @@ const place = {
 /** What people see, piece by piece, and the calls. */
 async function read(answer: string, asked = "What is the weather?", pieceLength = 3) {
   const attempt = {
-    ...{ place, timeouts: defaultTimeouts },
+    ...{ place, timeouts: { connectMs: 10_000, firstTokenMs: 60_000, idleMs: 60_000 } },
     request: {
       messages: [{ role: "user" as const, content: [{ type: "text" as const, text: asked }] }],
       tools: [toolSpec("look")],
