@@ -66,6 +66,6 @@ test("nothing is noticed unless the end is one unit at least four times, and wha
         [...Array(1_001).keys()].slice(1).find((p) => shown.slice(-min - p, -p) === shown.slice(-min)) ?? 0;
       expect(period).toBeGreaterThan(0);
     }),
-    { numRuns: 60 },
+    { numRuns: 25 },
   );
 });
