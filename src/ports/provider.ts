@@ -98,7 +98,15 @@ export interface Usage {
 }
 
 /** A model that declined gives no answer, but an `error` whose code is `provider.refused`. */
-export type StopReason = "end" | "tool-calls" | "max-tokens";
+export type StopReason =
+  | "end"
+  | "tool-calls"
+  | "max-tokens"
+  /** Stopped by us: the text ends in a repetition, which is still in it. */
+  | "repeating";
+
+/** How long a text is the same unit again and again, besides three of the units, before it counts as a repetition. */
+export const repetitionCharacters = 2_000;
 
 export type ModelEvent =
   /** Says to people why the answer takes longer, such as "Asking another model". Comes before any output. */

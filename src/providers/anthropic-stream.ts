@@ -100,13 +100,17 @@ function createParagraphs(isForPeople: boolean) {
   let before: { index: number; isThought: boolean } | undefined;
   return {
     of(index: number, { text, isThought }: { text: string; isThought: boolean }, part: object): StreamPiece {
-      if (isThought && !isForPeople) return { type: "thinking", length: textLengthIn(part) };
-      if (text === "") return { type: "progress", length: textLengthIn(part) };
+      if (isThought && !isForPeople) return { type: "thinking", length: textLengthIn(part), hidden: text };
+      if (text === "") return { type: "progress", length: textLengthIn(part), hidden: argumentsIn(part) };
       const isApart = before !== undefined && before.index !== index && (isThought || before.isThought);
       before = { index, isThought };
       return { type: "text-delta", text: isApart ? `\n\n${text}` : text };
     },
   };
+}
+
+function argumentsIn(part: object): string {
+  return "partial_json" in part && typeof part.partial_json === "string" ? part.partial_json : "";
 }
 
 /** Arguments usually follow in pieces, but some compatible servers send them completely at the start. */

@@ -109,6 +109,8 @@ export function serviceRefusalIn(thrown: unknown): ServiceRefusal | undefined {
 }
 
 const unsureRestMs = 60_000;
+/** A small model is there by then. Longer, people would wait without knowing whether it comes. */
+const loadingMs = 8_000;
 
 /**
  * After words alone, the model rests only until a small call or the next message has shown whether they are true. The time that a
@@ -121,7 +123,8 @@ function failureOf(
   body: ErrorBody,
   details: FailureDetails,
 ): RemoraError {
-  const { retryAfterMs: _wait, ...rest } = details;
+  const { retryAfterMs, ...rest } = details;
+  if (kind === "loading") return failure(place, kind, { ...rest, retryAfterMs: retryAfterMs ?? loadingMs });
   if (kind === "wrongKey" || kind === "closedAccount" || kind === "forbidden")
     return failure(place, kind, isSureOfKey(body, status) ? rest : { ...rest, retryAfterMs: unsureRestMs });
   if (kind !== "spendLimit" && kind !== "noCredit") return failure(place, kind, details);

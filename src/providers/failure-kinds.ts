@@ -185,6 +185,12 @@ export const failureKinds = {
     isRetryable: true,
     say: (_place, said) => `the service is overloaded${said}; try again later`,
   },
+  /** As llama.cpp says after its start, and services that load a model when somebody asks for it. */
+  loading: {
+    code: "provider.overloaded",
+    isRetryable: true,
+    say: (place, said) => `${place.model} is still being loaded by its server${said}; try again in a minute`,
+  },
   serverError: {
     code: "provider.server-error",
     isRetryable: true,
@@ -237,8 +243,14 @@ export const failureKinds = {
   endless: {
     code: "provider.endless",
     isRetryable: false,
+    say: (place, said) =>
+      `the answer of ${place.model} did not end, so I stopped it${said}; rephrase the question, or use another model (${place.modelSetting})`,
+  },
+  repeating: {
+    code: "provider.endless",
+    isRetryable: false,
     say: (place) =>
-      `the answer of ${place.model} did not end, so I stopped it; rephrase the question, or use another model (${place.modelSetting})`,
+      `${place.model} repeated itself without end, so I stopped it; rephrase the question, or use another model (${place.modelSetting})`,
   },
   notAnApi: {
     code: "provider.not-an-api",

@@ -6,11 +6,13 @@
 import { type RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { inBatches } from "../lib/in-batches.ts";
 import { type ModelEvent, type ModelRequest, maxProviderStateLength, type Usage } from "../ports/provider.ts";
+import { createAnswerBounds } from "./answer-bounds.ts";
 import { createCheckedFetch, withRepairedEvents } from "./checked-fetch.ts";
 import { type FailureDetails, failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 import { cleanUsage } from "./reported-usage.ts";
 import { createTextCallReader } from "./text-call-reader.ts";
+import { withUnknownCalls } from "./unknown-text-call.ts";
 
 export interface Timeouts {
   /** Until the request is sent. */
@@ -27,14 +29,15 @@ export const defaultTimeouts: Timeouts = { connectMs: 10_000, firstTokenMs: 60_0
 
 /**
  * Output of a provider's generator. `progress` only shows that the stream is alive; after `thinking` the model may be
- * silent for a long time. `length`: the characters that came and are not shown: arguments, reasoning, signatures. `refusal` ends
+ * silent for a long time. `length`: the characters that came and are not shown: arguments, reasoning, signatures. `hidden`: of
+ * these, what the model itself writes. `refusal` ends
  * an answer that the model declined to give; `note` and `said` are for people.
  * The generator throws on any failure.
  */
 export type StreamPiece =
   | Exclude<ModelEvent, { type: "error" | "restart" }>
-  | { type: "progress"; length?: number }
-  | { type: "thinking"; length?: number }
+  | { type: "progress"; length?: number; hidden?: string }
+  | { type: "thinking"; length?: number; hidden?: string }
   | ({ type: "refusal"; usage: Usage } & RefusalWords);
 
 /** Why a model declined: in our words, and in its own or the service's. */
@@ -48,7 +51,8 @@ export interface StreamCall {
 export interface StreamAttempt {
   place: ProviderPlace;
   timeouts: Timeouts;
-  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "named" | "messages" | "tries">;
+  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "named" | "messages" | "tries"> &
+    Partial<Pick<ModelRequest, "maxOutputTokens">>;
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
@@ -83,10 +87,13 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   combined.addEventListener("abort", onAbort, { once: true });
   let hasEnded = false;
   try {
-    iterator = withJoinedText(attempt.open({ signal: combined, fetch: fetchNow }));
-    const reader = callsNatively(place) ? undefined : createTextCallReader(attempt.request);
+    iterator = withinBounds(withJoinedText(attempt.open({ signal: combined, fetch: fetchNow })), attempt);
+    const reader = callsNatively(place)
+      ? undefined
+      : withUnknownCalls(createTextCallReader(attempt.request), attempt.request);
     let hasBegun = false;
     let hasSaid = false;
+    let hasShown = false;
     let hasCalls = false;
     let length = 0;
     for (;;) {
@@ -119,17 +126,24 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
           yield { type: "error", error: failure(place, "empty") };
           return;
         }
-        const written = reader?.end(piece.stop === "max-tokens") ?? nothingWritten;
-        if (written.text !== "") yield { type: "text-delta", text: written.text };
+        const isRepeating = piece.stop === "repeating";
+        const written = reader?.end(isRepeating || piece.stop === "max-tokens") ?? nothingWritten;
+        // What was held back is a part of the repetition.
+        if (written.text !== "" && !isRepeating) yield { type: "text-delta", text: written.text };
+        if (isRepeating && !hasShown && written.calls.length === 0) {
+          yield { type: "error", error: failure(place, "repeating") };
+          return;
+        }
         if (!hasCalls) for (const call of written.calls) yield { type: "tool-call", ...call };
-        const stop = written.calls.length > 0 && piece.stop === "end" ? "tool-calls" : piece.stop;
-        yield withinBounds({ ...piece, stop, usage: cleanUsage(piece.usage) });
+        const stop = written.calls.length > 0 && piece.stop !== "max-tokens" ? "tool-calls" : piece.stop;
+        yield withShortCarry({ ...piece, stop, usage: cleanUsage(piece.usage) });
         return;
       }
       if (piece.type === "text-delta") {
-        hasSaid ||= /\S/.test(piece.text);
+        hasSaid ||= saysSomething.test(piece.text);
         const text = reader?.add(piece.text) ?? piece.text;
         if (text !== "") yield { type: "text-delta", text };
+        hasShown ||= saysSomething.test(text);
         continue;
       }
       if (piece.type === "tool-call") {
@@ -157,6 +171,9 @@ function lengthOf(piece: StreamPiece): number {
   return Math.max(1, piece.type === "progress" || piece.type === "thinking" ? (piece.length ?? 0) : 0);
 }
 
+/** Dots and marks of Markdown with nothing in them are no answer. Other characters can be one. */
+const saysSomething = /[^\s.…,*#>_-]/;
+
 const nothingWritten = { text: "", calls: [] };
 
 /** Joins text that arrives together, because every reader of the stream handles each piece by itself. */
@@ -181,8 +198,29 @@ function callsNatively({ baseUrl }: ProviderPlace): boolean {
   return /(?:^|\.)api\.(?:anthropic|openai)\.com$/.test(URL.parse(baseUrl)?.hostname ?? "");
 }
 
+/** Ends an answer that the model does not end. The service has not said what it has used by then. */
+async function* withinBounds(
+  pieces: AsyncIterable<StreamPiece>,
+  { place, request }: StreamAttempt,
+): AsyncGenerator<StreamPiece> {
+  const bounds = createAnswerBounds(place, request.maxOutputTokens ?? Number.POSITIVE_INFINITY);
+  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  for await (const piece of pieces) {
+    yield piece;
+    const stop = bounds.stopAfter(textsOf(piece));
+    if (stop === undefined) continue;
+    yield { type: "end", stop, usage, model: `${place.name}/${place.model}` };
+    return;
+  }
+}
+
+function textsOf(piece: StreamPiece): { text?: string; hidden?: string } {
+  if (piece.type === "text-delta") return { text: piece.text };
+  return piece.type === "progress" || piece.type === "thinking" ? piece : {};
+}
+
 /** Drops all provider state if it is too long for the journal, because a service would refuse partial state. */
-function withinBounds(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {
+function withShortCarry(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {
   const { carry, ...rest } = end;
   return carry === undefined || JSON.stringify(carry).length <= maxProviderStateLength ? end : rest;
 }

@@ -94,6 +94,10 @@ const below: Rule[] = [
   { kind: "unknownModel", rests: true, words: /^model\b.*\bnot found/i },
   { kind: "tooLong", words: /request too large\b.*\bper (?:min|day)|tokens must be reduced/i },
   { kind: "rateLimited", codes: /rate_limit/ },
+  {
+    kind: "loading",
+    words: /^loading model\b|\bmodel\b.{0,100}\b(?:is|being) (?:(?:currently|still) )?(?:being )?load(?:ing|ed)\b/i,
+  },
   { kind: "overloaded", codes: /overloaded/i },
   { kind: "overloaded", words: /overloaded/i },
   { kind: "limitOverContext", words: [promptTooLong, limitName], notAt: 429 },
@@ -157,6 +161,7 @@ const believed: Readonly<Record<number, readonly FailureKind[]>> = {
   429: ["noCredit", "spendLimit", "tooLong", "overloaded"],
   // As Ollama's engine for Apple's chips and some gateways say it.
   500: ["tooLong", "limitOverContext", "refused"],
+  503: ["loading"],
 };
 
 const aboutAccess =

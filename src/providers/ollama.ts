@@ -141,7 +141,8 @@ async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace):
     thought += thinking ?? "";
     if (content) yield { type: "text-delta", text: content };
     const length = textLengthIn([thinking, toolCalls]);
-    if (!content || length > 0) yield { type: thinking ? "thinking" : "progress", length };
+    const hidden = thinking ?? "";
+    if (!content || length > 0) yield { type: thinking ? "thinking" : "progress", length, hidden };
     for (const { function: wanted } of toolCalls ?? []) {
       calls.push({ id: `call_${calls.length + 1}`, name: wanted.name, inputJson: inputJsonOf(wanted.arguments) });
     }

@@ -174,7 +174,7 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     const length = textLengthIn({ ...delta, role: "" }) - text.length;
     if (hasOutput && finish !== "") isLastReason = false;
     if (text !== "") yield { type: "text-delta", text };
-    if (hasOutput && (text === "" || length > 0)) yield { type: "progress", length };
+    if (hasOutput && (text === "" || length > 0)) yield { type: "progress", length, hidden: hiddenIn(delta) };
     // The model has begun, and may think in silence. Said once, so that a server that never says more is given up.
     if (!hasOutput && !hasBegun && mayReason(place.model)) yield { type: "thinking" };
     hasBegun = true;
@@ -200,6 +200,15 @@ function textIn(content: unknown): string {
   return parts
     .map(({ type = "text", text }) => (/^(?:output_)?text$/.test(String(type)) && typeof text === "string" ? text : ""))
     .join("");
+}
+
+/** The thinking, under the names that servers have for it, and the arguments of calls. */
+function hiddenIn(delta: object): string {
+  const { reasoning_content: thought, reasoning, tool_calls: calls } = delta as Record<string, unknown>;
+  const parts = [calls]
+    .flat()
+    .map((call) => (isJsonObject(call) && isJsonObject(call.function) ? call.function.arguments : ""));
+  return [thought || reasoning, ...parts].filter((part) => typeof part === "string").join("");
 }
 
 /** True if a chunk has output. Checks all fields but `role`, because servers use several names for reasoning. */

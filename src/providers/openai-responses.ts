@@ -144,7 +144,7 @@ export async function* readResponse(
         break;
       case "response.function_call_arguments.delta":
         output.addArguments(event);
-        yield { type: "progress", length: event.delta.length };
+        yield { type: "progress", length: event.delta.length, hidden: event.delta };
         break;
       case "response.function_call_arguments.done":
         output.endArguments(event);
@@ -179,6 +179,7 @@ export async function* readResponse(
         yield {
           type: event.type.startsWith("response.reasoning") ? "thinking" : "progress",
           length: textLengthIn("delta" in event ? event.delta : ""),
+          hidden: "delta" in event && typeof event.delta === "string" ? event.delta : "",
         };
     }
   }

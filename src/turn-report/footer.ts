@@ -22,9 +22,11 @@ export function footerLine(report: TurnReport, settings: FooterSettings): string
   const calls = report.steps.flatMap((step) => step.calls);
   const isPlain = calls.length === 0 && report.workedMs < minWorthMs;
   if (settings.footer === "off" || (settings.footer === "auto" && isPlain)) return "";
-  const one = calls.length === 1;
+  // A call that could never run is no action. Models also say that they have done what they have not.
+  const actions = calls.filter(({ outcome }) => outcome !== "invalid").length;
+  const one = actions === 1;
   const parts = [
-    ...(calls.length === 0 ? [] : [counted(calls.length, "action")]),
+    actions === 0 ? "no actions" : counted(actions, "action"),
     ...decisionsText(calls, one),
     ...count(calls, ({ outcome }) => outcome === "blocked", "blocked", one),
     ...count(calls, ({ outcome }) => outcome === "failed", "failed", one),

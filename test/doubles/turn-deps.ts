@@ -48,6 +48,8 @@ export interface StageDoubleOptions {
   judge?: (tool: string, args: unknown) => VerdictClass;
   /** What a tool answers; default `ran NAME`. */
   runTool?: (job: ToolJob, signal: AbortSignal) => Promise<Partial<ToolResult>>;
+  /** True for calls that affect nothing outside their draft; default none. */
+  contained?: () => boolean;
   approvals?: Partial<TurnDeps["approvals"]>;
   takeSteering?: TurnDeps["takeSteering"];
   footer?: TurnDeps["footer"];
@@ -98,7 +100,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     gate: gateDouble(options.judge ?? (() => "safe")),
     approvals: { ...refusingApprovals, ...options.approvals },
     containment: {
-      isContained: () => false,
+      isContained: options.contained ?? (() => false),
       isUnconfined: async () => false,
       problem: () => undefined,
       reasons: () => [],

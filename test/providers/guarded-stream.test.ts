@@ -34,7 +34,7 @@ test.each([
 });
 
 test.each([
-  ["text", { type: "text-delta", text: "again and ".repeat(100) }],
+  ["text", { type: "text-delta", text: Array.from({ length: 20_000 }, (_, index) => `${index} and `).join("") }],
   ["arguments of a call", { type: "progress" }],
   ["long arguments of a call", { type: "progress", length: 1_000_000 }],
   ["reasoning", { type: "thinking", length: 1_000_000 }],
@@ -72,7 +72,7 @@ test("a connection that fails because this machine has too many files open is no
   expect(events).toMatchObject([{ type: "error", error: { code: "provider.out-of-files", isRetryable: true } }]);
 });
 
-const long = "x".repeat(100_000);
+const long = Array.from({ length: 16_000 }, (_, index) => `${index} `).join("");
 const called = { index: 0, id: "a", type: "function", function: { name: "look_up", arguments: long } };
 const named = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 const chunkOf = (delta: object) =>
@@ -81,7 +81,7 @@ const anthropicDelta = (delta: object) => named({ type: "content_block_delta", .
 
 test.each([
   ["anthropic", "arguments", anthropicDelta({ type: "input_json_delta", partial_json: long })],
-  ["anthropic", "thinking", anthropicDelta({ type: "thinking_delta", thinking: long })],
+  ["anthropic", "signatures", anthropicDelta({ type: "signature_delta", signature: long })],
   ["openai chat", "arguments", chunkOf({ tool_calls: [called] })],
   ["openai chat", "reasoning", chunkOf({ reasoning_content: long })],
   ["openai chat", "arguments beside text", chunkOf({ content: "a", tool_calls: [called] })],
@@ -100,7 +100,7 @@ test.each([
   const double = await startModelDouble();
   const api = apis.find((one) => one.name === name) ?? expect.fail();
   const headers = { "content-type": name === "ollama" ? "application/x-ndjson" : "text/event-stream" };
-  double.failNext({ type: "answer", status: 200, headers, body: frame.repeat(22) });
+  double.failNext({ type: "answer", status: 200, headers, body: frame.repeat(30) });
   const events = await collect(api.create(double.url), asking("hello"));
   expect(failureIn(events).code).toBe("provider.endless");
   await double.stop();

@@ -41,6 +41,17 @@ test("a status that means one thing is not overruled by words", () => {
   expect(kindOf(404, { message: "Your API key was not found" })).toBe("unknownPath");
 });
 
+test.each([
+  "Loading model",
+  "Model meta-llama/Llama-2-7b is currently loading",
+  "The model `llama3` is still being loaded. Please try again later.",
+])("a server that says “%s” is not overloaded", (message) => {
+  expect(kindOf(503, { message, type: "unavailable_error" })).toBe("loading");
+  expect(failureKinds.loading.isRetryable).toBe(true);
+  expect(kindOf(503, { message: "The server is overloaded", type: "unavailable_error" })).toBe("overloaded");
+  expect(kindOf(401, { message })).toBe("wrongKey");
+});
+
 test("an account that is empty or closed is told as that, although the words speak of a key or a limit", () => {
   expect(kindOf(403, { message: "Key limit exceeded (monthly limit)" })).toBe("spendLimit");
   expect(kindOf(401, { message: "Your organization has been disabled." })).toBe("closedAccount");

@@ -195,10 +195,8 @@ describe("claude", () => {
   });
 
   test("thinking too long for the journal is dropped, and the answer stays whole", async () => {
-    const { events, body } = await loop(
-      claude(),
-      claudeFrames([thought("x".repeat(maxProviderStateLength)), call("a")]),
-    );
+    const long = Array.from({ length: maxProviderStateLength / 4 }, (_, index) => `${index} `).join("");
+    const { events, body } = await loop(claude(), claudeFrames([thought(long), call("a")]));
     expect(events.at(-1)).not.toHaveProperty("carry");
     expect(contentOf(body, 1)).toEqual([call("a")]);
   });

@@ -175,6 +175,18 @@ describe("a report", () => {
 
     const plain = await reports.of(turn({ steps: [step([])] }), "done");
     expect(footerLine(plain, settings)).toBe("");
-    expect(footerLine(plain, { footer: "always", cost: true })).toBe("9 s");
+    expect(footerLine(plain, { footer: "always", cost: true })).toBe("no actions · 9 s");
+  });
+
+  test("of a turn in which nothing was done says so, also if the model tried, or needed long", async () => {
+    const { reports, turn } = openReports();
+    const unknown = ran("c1");
+    if (unknown.result !== undefined) unknown.result.status = "invalid";
+    const tried = await reports.of(turn({ steps: [step([unknown]), step([])] }), "done");
+    expect(footerLine(tried, settings)).toBe("no actions · 9 s");
+    const slow = await reports.of(turn({ endedAt: start + 51_000, steps: [step([])] }), "done");
+    expect(footerLine(slow, settings)).toMatch(/^no actions · /);
+    const both = await reports.of(turn({ steps: [step([unknown, ran("c2")]), step([])] }), "done");
+    expect(footerLine(both, settings)).toBe("1 action · 9 s");
   });
 });

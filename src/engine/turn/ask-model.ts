@@ -1,8 +1,9 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
 import type { RemoraError } from "../../lib/errors.ts";
+import { withoutRepetition } from "../../lib/text/repetition.ts";
 import type { BuiltContext } from "../../ports/context.ts";
 import { type Origin, untrustedFor, withoutRememberedPeople } from "../../ports/origin.ts";
-import type { ModelEvent, ModelRequest, Usage } from "../../ports/provider.ts";
+import { type ModelEvent, type ModelRequest, repetitionCharacters, type Usage } from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
 import {
   type BrokenText,
@@ -20,6 +21,7 @@ import { askBeforehand, waitForBudget } from "./ask-budget.ts";
 import { refuse, untrustedBefore } from "./call-record.ts";
 import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
+import { isStuck, stuckNote } from "./vain-calls.ts";
 
 /** `failed` has an explanation for people. */
 export type Asked = { type: "answered" } | { type: "parked" } | { type: "failed"; sentence: string };
@@ -75,7 +77,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const answer = await readAnswer(run, { ...built.request, ...alone, ...changed, ...textOnly, ...smaller }, tools);
   for (const one of answer.broken) await countBroken(run, permit, built, one);
   if (answer.type === "failed") {
-    turn.unfinishedText = answer.text;
+    // Spaces or punctuation, which would stand above the reason.
+    turn.unfinishedText = answer.error.code === "provider.empty" ? "" : answer.text;
     const model = built.request.preferredModel ?? deps.provider.model;
     await countBroken(run, permit, built, { model, text: answer.text });
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
@@ -87,7 +90,9 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     }
     return failureText(answer.error, hasEarlierTurns(run, built));
   }
-  const { text, stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
+  const { stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
+  // Later steps and turns would only go on with it.
+  const text = stop === "repeating" ? withoutRepetition(answer.text, repetitionCharacters) : answer.text;
   deps.events.emit("llm.response", {
     ...fields,
     step,
@@ -97,7 +102,7 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     firstTokenMs,
     durationMs: Date.now() - began,
   });
-  const answerCharacters = text.length + answer.calls.reduce((sum, { raw }) => sum + raw.inputJson.length, 0);
+  const answerCharacters = answer.text.length + answer.calls.reduce((sum, { raw }) => sum + raw.inputJson.length, 0);
   const call = { model, usage, addedMs, promptTokens: built.estimatedTokens, answerCharacters };
   const { written, ...counted } = permit.count(call);
   // Some models call a tool although they may not.
@@ -184,11 +189,11 @@ interface OfferedTools {
 /** Returns the next step's tools. Once a limit is reached, none may be called any more, and a note tells the model so. */
 function offeredTools(run: TurnRun, declinedBy: string | undefined): OfferedTools {
   const tools = run.deps.toolbox.specs(run.turn.conversationId);
-  const note = limitNote(run, declinedBy);
+  const note = limitNote(run, tools, declinedBy);
   return note === undefined ? { tools, mayCall: true, notes: [] } : { tools, mayCall: false, notes: [note] };
 }
 
-function limitNote(run: TurnRun, declinedBy: string | undefined): string | undefined {
+function limitNote(run: TurnRun, tools: ToolSpec[], declinedBy: string | undefined): string | undefined {
   const { turn, deps } = run;
   if (declinedBy !== undefined)
     return "The budget for this is nearly used up, and people decided not to add to it, so no more tools now: answer in text, and say what is left to do.";
@@ -201,7 +206,7 @@ function limitNote(run: TurnRun, declinedBy: string | undefined): string | undef
     return `${refusals.length} tool calls of this turn were refused, so no more tools now: answer in text.`;
   if (turn.steps.length >= deps.limits.steps)
     return "The tool steps of this turn are used up: answer now in text, and say what is left to do.";
-  return undefined;
+  return isStuck(turn, tools) ? stuckNote : undefined;
 }
 
 async function readAnswer(run: TurnRun, request: ModelRequest, tools: ToolSpec[]): Promise<ReadAnswer> {

@@ -6,7 +6,15 @@ import { isDiskFull, isOutOfFiles, shortageText } from "../../lib/shortage.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { turnWithoutTools } from "../../ports/memory.ts";
 import { isNoRoute, unshownLevel } from "../../ports/platform.ts";
-import { callsOf, isOfUnknownOutcome, openSegment, refusedText, type TurnRecord, textOf } from "../../ports/turn.ts";
+import {
+  callsOf,
+  isOfUnknownOutcome,
+  openSegment,
+  refusedText,
+  type StepRecord,
+  type TurnRecord,
+  textOf,
+} from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
 import { answeredByText } from "./answered-by.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
@@ -15,6 +23,7 @@ import { dropEphemeral } from "./ephemeral-results.ts";
 import { dropOldImages } from "./result-images.ts";
 import { saveTaskFile } from "./save-task-file.ts";
 import type { TurnEnd, TurnRun } from "./turn-store.ts";
+import { isStuck, stuckText } from "./vain-calls.ts";
 import { unheardNote } from "./voice.ts";
 
 const maxTriesWithFiles = 5;
@@ -28,18 +37,14 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   if (!turn.isDelivered) {
     const last = turn.steps.at(-1);
     const said = textOf(openSegment(turn));
-    const isOutOfSteps = turn.steps.length > deps.limits.steps;
+    const limit = reachedLimit(run);
     if (said === "") {
       // A model without native calls may still write one, as its whole answer.
-      const sentence = isOutOfSteps
-        ? `I used all ${deps.limits.steps} steps of one request, and the model ended without an answer. Say “continue”, and I go on.`
-        : "The model ended without an answer. Please ask again, or in other words.";
+      const sentence = limit?.instead ?? "The model ended without an answer. Please ask again, or in other words.";
       return await endVisibly(run, "failed", sentence);
     }
-    const isCut = last?.stop === "max-tokens" ? "*(The answer was cut at the model's output limit.)*" : "";
-    const more = isOutOfSteps
-      ? `*(I used all ${deps.limits.steps} steps of one request. Say “continue”, and I go on.)*`
-      : "";
+    const isCut = last === undefined ? "" : cutText(last);
+    const more = limit?.below ?? "";
     const other = answeredByText(last);
     const shown = deps.modelNotes.isNew(turn, other) ? other : "";
     const files = callsOf(turn).flatMap((call) => call.result?.files ?? []);
@@ -57,6 +62,28 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   await askAfterAnswer(run);
   await settleDrafts(run, "done");
   return await end(run, "done");
+}
+
+function cutText({ stop }: StepRecord): string {
+  if (stop === "max-tokens") return "*(The answer was cut at the model's output limit.)*";
+  return stop === "repeating" ? "*(The model began to repeat itself without end, so I stopped it here.)*" : "";
+}
+
+/** Why the model had to answer without tools: for people, below its answer or instead of it. */
+function reachedLimit({ turn, deps }: TurnRun): { below: string; instead: string } | undefined {
+  const { steps } = deps.limits;
+  const told = (what: string, more: string, todo: string) => ({
+    below: `*(${what}${more}. ${todo})*`,
+    instead: `${what}, and the model ended without an answer. ${todo}`,
+  });
+  if (turn.steps.length > steps)
+    return told(`I used all ${steps} steps of one request`, "", "Say “continue”, and I go on.");
+  if (!isStuck(turn, deps.toolbox.specs(turn.conversationId))) return undefined;
+  return told(
+    stuckText,
+    ", so I answered with what I had",
+    "If something is missing, ask in other words, or for less at once.",
+  );
 }
 
 /** Shows the turn's changes below its answer. If this fails, the sweep tries again. */

@@ -12,6 +12,7 @@ import {
   verdictFields,
 } from "./call-record.ts";
 import type { TurnRun } from "./turn-store.ts";
+import { isRepeated, repeatedText } from "./vain-calls.ts";
 
 export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> {
   const { deps, fields } = run;
@@ -26,6 +27,10 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
     // The tool is missing, so its rules are unknown.
     if (!offered.has(call.name)) {
       refuse(record, "invalid", `Not run: there is no tool ${call.name} here.`);
+      continue;
+    }
+    if (isRepeated(run.turn, step, record, specs)) {
+      refuse(record, "invalid", repeatedText);
       continue;
     }
     const wasJudged = record.verdict !== undefined;

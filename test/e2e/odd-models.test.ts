@@ -1,0 +1,157 @@
+/**
+ * Models with bad habits, as small local ones have them, on the real agent: each turn ends, after few requests, with words that
+ * say what happened.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { type Habit, type OddModel, startOddModel } from "../doubles/odd-model.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
+
+const patience = { timeout: 120_000 };
+const loading = { message: "Loading model", type: "unavailable_error", code: 503 };
+const jsonCall = '{"name": "search_internet", "arguments": {"query": "weather in Bern"}}';
+
+const habits = {
+  "same call": (answer) => {
+    answer.call("list_folder", { path: "." });
+    answer.end();
+  },
+  "unknown tools": (answer, { round }) => {
+    answer.call(`search_internet_${round}`, { query: "weather" });
+    answer.end();
+  },
+  "twenty unknown tools": (answer, { mayCall }) => {
+    if (!mayCall) answer.say("I can't search.");
+    else for (let index = 0; index < 20; index += 1) answer.call(`search_internet_${index}`, { query: "weather" });
+    answer.end();
+  },
+  "same sentence": async (answer) => {
+    answer.say("Of course, Ann.\n\n");
+    await answer.forever(() => answer.say("I will look into the folder now. "));
+  },
+  "same thought": (answer) => answer.forever(() => answer.think("Wait, let me check again. ")),
+  "never ends": (answer) => answer.forever((count) => answer.say(`${count} is a number. `)),
+  "written call": (answer, { results }) => {
+    answer.say(results.length === 0 ? jsonCall : "I can't search the internet.");
+    answer.end();
+  },
+  "written calls only": (answer) => {
+    answer.say(jsonCall);
+    answer.end();
+  },
+  "breaks in text": async (answer) => {
+    answer.say("The first half of");
+    await answer.breakOff();
+  },
+  "breaks in a call": async (answer) => {
+    answer.call("list_folder", '{"path');
+    await answer.breakOff();
+  },
+  "breaks in a thought": async (answer) => {
+    answer.think("Well");
+    await answer.breakOff();
+  },
+  "breaks after a call": async (answer, { results }) => {
+    if (results.length > 0) return await answer.breakOff();
+    answer.say("I look into the folder.");
+    answer.call("list_folder", { path: "." });
+    answer.end();
+  },
+  "starts again": async (answer, { round }) => {
+    if (round > 1) return answer.refuse(503, loading);
+    answer.say("The first half of");
+    await answer.breakOff();
+  },
+  "says nothing": (answer) => {
+    answer.say(" \n\n ");
+    answer.end();
+  },
+  "says a full stop": (answer) => {
+    answer.say("…\n.");
+    answer.end();
+  },
+  "only thinks": (answer) => {
+    answer.think("Well.");
+    answer.end();
+  },
+} satisfies Record<string, Habit>;
+
+let home: RemoraHome;
+let model: OddModel;
+let remora: RunningRemora;
+let ann: ChatClient;
+
+beforeAll(async () => {
+  [home, model] = await Promise.all([createHome(), startOddModel(habits)]);
+  const config = join(home.workspace, "remora.yaml");
+  const models = "{ order: [openai], maxOutputTokens: 1000, openai: { api: chat, model: m } }";
+  await writeFile(config, `models: ${models}\nhealth: { modelCall: false }\n`);
+  remora = await startRemora(home, { REMORA_CONFIG: config, OPENAI_API_KEY: "k", OPENAI_BASE_URL: model.url });
+  ann = await createChatClient(remora.url, remora.token);
+}, 120_000);
+afterAll(async () => {
+  ann.close();
+  await remora.stop();
+  await Promise.all([model.close(), home.remove()]);
+});
+
+const broke = "⚠️ The model could not answer: the answer broke off before it was complete (ECONNRESET); try again.";
+const empty = "⚠️ The model could not answer: m gave an empty answer; try again, or rephrase the question.";
+const vain = "My last steps brought nothing new";
+const todo = "If something is missing, ask in other words, or for less at once.";
+
+test.each<[keyof typeof habits, number, string, string | undefined]>([
+  ["same call", 4, `⚠️ ${vain}, and the model ended without an answer. ${todo}`, "2 actions"],
+  ["unknown tools", 4, `⚠️ ${vain}, and the model ended without an answer. ${todo}`, "no actions"],
+  ["twenty unknown tools", 4, `I can't search.\n\n*(${vain}, so I answered with what I had. ${todo})*`, "no actions"],
+  [
+    "same sentence",
+    1,
+    "Of course, Ann.\n\nI will look into the folder now.\n\n*(The model began to repeat itself without end, so I stopped it here.)*",
+    undefined,
+  ],
+  [
+    "same thought",
+    1,
+    "⚠️ The model could not answer: m repeated itself without end, so I stopped it; rephrase the question, or use another model (models.openai.model).",
+    undefined,
+  ],
+  ["written call", 2, "I can't search the internet.", "no actions"],
+  ["written calls only", 4, `⚠️ ${vain}, and the model ended without an answer. ${todo}`, "no actions"],
+  ["breaks in text", 2, `The first half of\n\n${broke}`, undefined],
+  ["breaks in a call", 4, broke, undefined],
+  ["breaks in a thought", 4, broke, undefined],
+  ["breaks after a call", 5, `I look into the folder.\n\n${broke}`, "1 action"],
+  ["says nothing", 2, empty, undefined],
+  ["says a full stop", 2, empty, undefined],
+  ["only thinks", 2, empty, undefined],
+])(
+  "a model with the habit “%s” is asked %i times, and people read what happened",
+  patience,
+  async (habit, requests, text, actions) => {
+    const answer = await ann.answerTo(await ann.say(`Please help me. habit: ${habit}.`, { dm: true }));
+    expect([answer.text, model.requests(habit)]).toEqual([text, requests]);
+    expect(/(?:no|\d+) actions?/.exec(JSON.stringify(answer.footer ?? {}))?.[0]).toBe(actions);
+  },
+);
+
+test("an answer without end stops near the limit that was asked for, and says so", patience, async () => {
+  const { text } = await ann.answerTo(await ann.say("Please help me. habit: never ends.", { dm: true }));
+  expect(text).toMatch(/^1 is a number\. [\s\S]*\n\n\*\(The answer was cut at the model's output limit\.\)\*$/);
+  expect(text.length).toBeLessThan(13_000);
+  await expect.poll(model.left).toBe(3);
+});
+
+test("who asked for JSON gets it, and the next message after a break is answered", patience, async () => {
+  const { text } = await ann.answerTo(
+    await ann.say("Show me such a call as JSON. habit: written calls only.", { dm: true }),
+  );
+  expect(text).toBe(jsonCall);
+  const broken = await ann.answerTo(await ann.say("Please help me. habit: starts again.", { dm: true }));
+  expect(broken.text).toBe(
+    "The first half of\n\n⚠️ The model could not answer: m is still being loaded by its server (503); try again in a minute.",
+  );
+  expect((await ann.answerTo(await ann.say("And now?", { dm: true }))).text).toBe("Here I am.");
+});
