@@ -123,7 +123,7 @@ test("filesystem: reads and writes without asking, stays in its folder, and show
   expect(paths).toEqual(["notes/"]);
   expect(await readFile(inFiles("notes/a.md"), "utf8")).toBe("alpha\ngamma\n");
   expect((await use(call("read_file", { path: "../channel:random/a.md" }))).text).toContain("Blocked");
-  expect((await use(call("read_file", { file: "notes/a.md" }))).text).toContain("unknown property");
+  expect((await use(call("read_file", { where: "notes/a.md" }))).text).toContain("unknown argument");
   const { paths: own, report } = await useKept(call("write_file", { path: "repo/.git/config", content: "[core]\n" }));
   expect(own).toEqual(["repo/"]);
   expect(await ann.click(report, "undo")).toMatchObject({ accepted: true });
