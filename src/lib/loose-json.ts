@@ -144,6 +144,7 @@ function createReader(text: string, numbers: NumberTexts) {
   }
 
   function object(depth: number): object {
+    if (depth > maxDepth) throw new NoJson();
     if (has("{")) {
       // Doubled, as in the format strings of templates.
       const inner = object(depth + 1);
@@ -167,6 +168,7 @@ function createReader(text: string, numbers: NumberTexts) {
   }
 
   function list(depth: number): object {
+    if (depth > maxDepth) throw new NoJson();
     const items: unknown[] = [];
     const written = new Map<string, string>();
     while (!has("]")) {
@@ -191,7 +193,6 @@ function createReader(text: string, numbers: NumberTexts) {
   }
 
   function value(depth: number): unknown {
-    if (depth > maxDepth) throw new NoJson();
     skip();
     const next = text[at];
     if (next === '"' || next === "'") return string(next);

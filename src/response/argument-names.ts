@@ -25,7 +25,7 @@ const otherNames = new Map(
     "kind type",
     "timezone tz zone",
     "title name topic",
-    "name skill skillname",
+    "name skill skillname tool toolname",
     "id scheduleid reminderid taskid jobid",
     "emoji reaction",
   ].map((line) => {
@@ -44,7 +44,9 @@ export function renameArguments(
   misfits: readonly Misfit[],
   numbers: NumberTexts,
 ): boolean {
-  const own = isJsonObject(parameters.properties) ? Object.keys(parameters.properties) : [];
+  const own = isJsonObject(parameters.properties)
+    ? Object.keys(parameters.properties).filter((key) => key !== "__proto__")
+    : [];
   const named = new Set(
     misfits.flatMap(({ path, params }) =>
       path.length > 0 ? [] : [params.missingProperty, params.additionalProperty, params.unevaluatedProperty],

@@ -132,7 +132,7 @@ function replaceValue(holder: object, key: string, broken: readonly Misfit[], nu
   if (!Object.hasOwn(holder, key)) return false;
   const value: unknown = Reflect.get(holder, key);
   const types = new Set(broken.flatMap(({ keyword, params }) => (keyword === "type" ? [params.type].flat() : [])));
-  const isNone = typeof value === "string" && types.size > 0 && /^(?:null|None)?$/.test(value);
+  const isNone = typeof value === "string" && types.size > 0 && /^(?:null|none)?$/i.test(value);
   if (!Array.isArray(holder) && (isNone || isEmpty(value)) && broken.every(({ keyword }) => ofEmptyValues.has(keyword)))
     // If it is required, the next check says so.
     return Reflect.deleteProperty(holder, key);
@@ -150,6 +150,7 @@ function valueOfType(value: unknown, types: ReadonlySet<unknown>, written: strin
     const parsed = wants("array", "object") && /^\s*[[{]/.test(value) ? parseLooseJson(value, numbers) : undefined;
     if (Array.isArray(parsed) ? wants("array") : isJsonObject(parsed) && wants("object")) return parsed;
   }
+  if (Array.isArray(value) && value.length === 1 && typeof value[0] === "string" && wants("string")) return value[0];
   const isList = wants("array") && [...types].every((type) => type === "array" || type === "null");
   return isList && isOneItem(value) ? [value] : undefined;
 }

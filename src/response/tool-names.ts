@@ -44,10 +44,14 @@ const interpreterNames = /^(?:run|execute)?(?:python3?|node|javascript|code(?:in
 /** Calls with which models of some templates answer. */
 const answerNames = /^(?:final)?(?:answer|response|reply|respond|finish|done)$/;
 
+/** Names of tools have 64 characters at most, and those of programs are not much longer. */
+const maxNameCharacters = 200;
+
 /** Undefined if no tool, or more than one, can be meant. */
 export function meantTool(name: string, tools: readonly ToolSpec[]): MeantTool | undefined {
   const exact = tools.find((tool) => tool.name === name);
   if (exact !== undefined) return { tool: exact, isAlias: false };
+  if (name.length > maxNameCharacters) return undefined;
   const written = withoutTail(name);
   const same = onlyOne(tools.filter((tool) => isSpelled(written, tool)));
   if (same !== undefined) return { tool: same, isAlias: false };
@@ -60,7 +64,7 @@ export function meantTool(name: string, tools: readonly ToolSpec[]): MeantTool |
 
 /** True for `callTool` or `functions.call_tool`. */
 export function isCallTool(name: string): boolean {
-  return isSpelled(withoutTail(name), { name: callToolName, skill: "remora" });
+  return name.length <= maxNameCharacters && isSpelled(withoutTail(name), { name: callToolName, skill: "remora" });
 }
 
 function onlyOne<T>(found: readonly T[]): T | undefined {
@@ -75,7 +79,7 @@ function withoutTail(name: string): string {
 /** In other letters and separators, also after its skill, its program or a namespace. */
 function isSpelled(name: string, tool: Pick<ToolSpec, "name" | "skill" | "offeredBy">): boolean {
   const own = plain(tool.name);
-  if (plain(name) === own) return true;
+  if (plain(name) === own || plain(name) === `${own}tool`) return true;
   const spaces = new Set([...namespaces, plain(tool.skill), plain(tool.offeredBy ?? tool.skill)]);
   const parts = name.split(/[./:]+|__/).filter((part) => part !== "");
   return parts.some(
@@ -87,7 +91,7 @@ function isSpelled(name: string, tool: Pick<ToolSpec, "name" | "skill" | "offere
 }
 
 function plain(name: string): string {
-  return name.toLowerCase().replaceAll(/[-_\s.]/g, "");
+  return name.toLowerCase().replaceAll(/[^\p{L}\d]/gu, "");
 }
 
 const maxClosest = 3;

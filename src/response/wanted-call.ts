@@ -17,6 +17,8 @@ export interface WantedCall {
 
 const nameKeys: readonly string[] = ["tool_name", "toolName", "tool", "function_name", "function", "name"];
 const inputKeys: readonly string[] = ["input", "arguments", "parameters", "args", "params", "tool_input", "kwargs"];
+/** A whole call can stand in one of these. In some templates, it stands in the name of its tool. */
+const callKeys: readonly string[] = ["function", "tool", "tool_call", "call"];
 /** Of the protocols. They say nothing about the call. */
 const envelopeKeys: ReadonlySet<string> = new Set(["type", "index", "id", "call_id", "tool_call_id"]);
 
@@ -39,9 +41,12 @@ export function wantedCall(
 }
 
 function innerCall(wrapper: JsonObject, tools: readonly ToolSpec[], numbers: NumberTexts): WantedCall | undefined {
-  const { function: inner, ...around } = wrapper;
-  if (isJsonObject(inner) && Object.keys(around).every((key) => envelopeKeys.has(key)))
-    return innerCall(inner, tools, numbers);
+  const entries = Object.entries(wrapper).filter(([key]) => !envelopeKeys.has(key));
+  const [[key, inner] = ["", null]] = entries;
+  if (entries.length === 1 && isJsonObject(inner)) {
+    if (callKeys.includes(key)) return innerCall(inner, tools, numbers);
+    return meantTool(key, tools) === undefined ? undefined : { name: key, given: { value: inner } };
+  }
   const texts = nameKeys.flatMap((key) => {
     const name = wrapper[key];
     return typeof name === "string" ? [{ key, name }] : [];
@@ -49,8 +54,8 @@ function innerCall(wrapper: JsonObject, tools: readonly ToolSpec[], numbers: Num
   const meant = texts.map((text) => ({ ...text, tool: meantTool(text.name, tools)?.tool }));
   const known = meant.filter(({ tool }) => tool !== undefined);
   // `name` can be an argument of the tool that another key names.
-  const [chosen, ...others] = known.length > 0 ? known : meant.filter(({ key }) => key !== "function");
-  if (chosen === undefined || others.some(({ key, tool }) => key !== "name" && tool !== chosen.tool)) return undefined;
+  const [chosen, ...others] = known.length > 0 ? known : meant.filter((one) => one.key !== "function");
+  if (chosen === undefined || others.some((one) => one.key !== "name" && one.tool !== chosen.tool)) return undefined;
   const { [chosen.key]: _name, ...beside } = wrapper;
   copyNumbers(numbers, wrapper, beside);
   return { name: chosen.name, given: inputIn(beside, chosen.tool, numbers) };
@@ -60,7 +65,10 @@ function innerCall(wrapper: JsonObject, tools: readonly ToolSpec[], numbers: Num
 function inputIn(wrapper: JsonObject, tool: ToolSpec | undefined, numbers: NumberTexts): WantedCall["given"] {
   const properties = tool?.parameters.properties;
   const isOwn = (key: string) => isJsonObject(properties) && Object.hasOwn(properties, key);
-  const keys = Object.keys(wrapper).filter((key) => isOwn(key) || !envelopeKeys.has(key));
+  // Says once more which tool it is.
+  const isTool = (value: unknown) => tool !== undefined && (value === tool.skill || value === tool.name);
+  const isKnown = (key: string) => envelopeKeys.has(key) || isTool(wrapper[key]);
+  const keys = Object.keys(wrapper).filter((key) => isOwn(key) || !isKnown(key));
   const inputs = keys.filter((key) => inputKeys.includes(key) && (isJsonObject(wrapper[key]) || !isOwn(key)));
   const filled = inputs.filter((key) => !isEmpty(wrapper[key]));
   const beside = keys.filter((key) => !inputs.includes(key));

@@ -89,6 +89,18 @@ const shapes: Shape[] = [
     runs: remembered,
   },
   {
+    what: "call_tool with the tool's name as the key",
+    source: "Apertus' template (llama.cpp, common/chat-diff-analyzer.cpp: fun_name_is_key)",
+    ...inCallTool({ remember: { text: "Ann likes tea" } }),
+    runs: remembered,
+  },
+  {
+    what: "call_tool with the skill beside the tool",
+    source: "the prompt lists tools by skill",
+    ...inCallTool({ skill: "memory", tool: "remember", text: "Ann likes tea" }),
+    runs: remembered,
+  },
+  {
     what: "call_tool without input for a tool that takes none",
     source: "held before",
     ...inCallTool({ name: "schedule_list" }),
@@ -249,6 +261,13 @@ const shapes: Shape[] = [
     runs: ["data_describe", { files: ["sales.csv"] }],
   },
   {
+    what: "a list of one for a value",
+    source: "the reverse of openclaw/mcporter#126",
+    name: "read_file",
+    input: { path: ["a.md"] },
+    runs: read,
+  },
+  {
     what: "a list as JSON text",
     source: "anthropics/claude-code#22394, #86459",
     name: "data_describe",
@@ -370,6 +389,8 @@ describe("a call never runs", () => {
     ["ends a text before what looks like a comment", '{"command":"echo "# a"\n}'],
     ["has an escape of another language", String.raw`{"command":"grep \d+ a"}`],
     ["has a text without quotes", '{"command": ls -la}'],
+    ["is nested without an end", "{".repeat(100_000)],
+    ["is nested too deep", `{"command":${"[".repeat(50_000)}${"]".repeat(50_000)},}`],
     ["has one key twice", `{'command': 'ls', 'command': 'id'}`],
     ["is followed by another call", '{"command":"ls"}\n{"command":"id"}'],
     ["is half of a call that is sent twice", '{"command":"ls"}{"command":"ls"}'],
@@ -380,6 +401,8 @@ describe("a call never runs", () => {
   test.each([
     ["python", { command: "print(1)" }, "To run code, call shell_exec with"],
     ["evil.read_file", { path: "a" }, "Closest: read_file"],
+    ["read_file".repeat(20_000), { path: "a" }, "there is no tool"],
+    ["x.".repeat(50_000), { path: "a" }, "there is no tool"],
     ["repo_browser.open_file", { path: "a" }, "Closest: "],
     ["github_create_issue", {}, 'there is no tool "github_create_issue"'],
     ["memory", { text: "x" }, 'memory is a skill: call load_skill with {"name":"memory"}'],
@@ -420,7 +443,7 @@ const kinds: { [kind: string]: JsonSchema } = {
   },
   path: { type: "string" },
 };
-const anyTool: ToolSpec[] = [[], ["text"], ["flag", "choice"], Object.keys(kinds)].flatMap((required, index) =>
+const anyTool: ToolSpec[] = [[], ["text"], ["flag"]].flatMap((required, index) =>
   [false, true].map((additionalProperties) => {
     const parameters = { type: "object", properties: kinds, required, additionalProperties };
     return {
@@ -472,7 +495,7 @@ const oddKey = fc.constantFrom(
   "__proto__",
 );
 const oddInput = fc
-  .array(fc.tuple(oddKey, oddValue), { maxLength: 8 })
+  .array(fc.tuple(oddKey, oddValue), { maxLength: 3 })
   .map((entries): { [key: string]: unknown } => JSON.parse(JSON.stringify(Object.fromEntries(entries))));
 
 describe("whatever the arguments are", () => {
