@@ -479,7 +479,7 @@ const oddTexts = [
   " do ",
 ];
 const oddValue = fc.oneof(
-  fc.constantFrom(...oddTexts, null, true, false, 0, 1, 1.5, "on"),
+  { arbitrary: fc.constantFrom(...oddTexts, null, true, false, 0, 1, 1.5, "on"), weight: 8 },
   fc.string({ maxLength: 8 }),
   fc.jsonValue({ maxDepth: 2 }).filter((value) => JSON.stringify(value) !== undefined),
 );
