@@ -27,11 +27,31 @@ function typingErrors(one: string, other: string): number {
 
 /** Undefined if no name is near. Short names must be nearer than long ones. */
 export function closestName(name: string, known: readonly string[]): string | undefined {
+  return nearNames(name, known)[0];
+}
+
+/** The nearest first, then those that share most words with the name. */
+export function closestNames(name: string, known: readonly string[], limit: number): string[] {
+  const words = new Set(wordsOf(name));
+  const shared = (one: string) => wordsOf(one).filter((word) => words.has(word)).length;
+  const alike = known.filter((one) => shared(one) > 0).sort((a, b) => shared(b) - shared(a));
+  return [...new Set([...nearNames(name, known), ...alike])].slice(0, limit);
+}
+
+function wordsOf(name: string): string[] {
+  return name
+    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_")
+    .toLowerCase()
+    .split(/[^a-z\d]+/)
+    .filter((word) => word.length > 2);
+}
+
+function nearNames(name: string, known: readonly string[]): string[] {
   const wanted = name.toLowerCase();
   const limit = Math.min(maxTypingErrors, Math.floor(wanted.length / 3));
   const near = known
     .filter((one) => Math.abs(one.length - name.length) <= limit)
     .map((one) => ({ one, errors: typingErrors(wanted, one.toLowerCase()) }))
     .filter(({ errors }) => errors <= limit);
-  return near.sort((a, b) => a.errors - b.errors)[0]?.one;
+  return near.sort((a, b) => a.errors - b.errors).map(({ one }) => one);
 }

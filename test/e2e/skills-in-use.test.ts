@@ -123,7 +123,7 @@ test("filesystem: reads and writes without asking, stays in its folder, and show
   expect(paths).toEqual(["notes/"]);
   expect(await readFile(inFiles("notes/a.md"), "utf8")).toBe("alpha\ngamma\n");
   expect((await use(call("read_file", { path: "../channel:random/a.md" }))).text).toContain("Blocked");
-  expect((await use(call("read_file", { file: "notes/a.md" }))).text).toContain("unknown property");
+  expect((await use(call("read_file", { where: "notes/a.md" }))).text).toContain("unknown argument");
   const { paths: own, report } = await useKept(call("write_file", { path: "repo/.git/config", content: "[core]\n" }));
   expect(own).toEqual(["repo/"]);
   expect(await ann.click(report, "undo")).toMatchObject({ accepted: true });
@@ -141,6 +141,11 @@ test("shell and git: reading reports nothing, changes are reported, leaving the 
   await useAsked(call("shell_exec", { command: "true", network: ["example.com"] }), "It reaches the network");
   const forced = { command: "cd work && git push --force origin main" };
   expect((await use(call("shell_exec", forced))).text).toContain("Blocked by the safety rules of shell");
+  // In another form, the gate judges the call that runs.
+  const inOtherWords = { cmd: forced.command, background: "false", network: null };
+  expect((await use(call("bash", inOtherWords))).text).toContain("Blocked by the safety rules of shell");
+  await useAsked(call("SHELL_EXEC", { command: "cd work && git push origin other" }), "publishes commits");
+  await useAsked(call("bash", { command: "true", network: "example.org" }), "It reaches the network");
   expect(cardsOf(log)).toEqual([]);
 });
 

@@ -120,10 +120,10 @@ describe("a tool call", () => {
   );
 
   test("without arguments is a problem where the tool needs some", async () => {
-    expect(problemOf(await parsed(call("shell_exec", "")))).toContain("must have required property 'command'");
+    expect(problemOf(await parsed(call("shell_exec", "")))).toContain("command is missing");
   });
 
-  test.each(['{"command":"ls"', "{command: ls}", "ls", '{"command":"ls"}}', "undefined"])(
+  test.each(['{"command":"ls"', "{command: ls}", "ls", '{"command":"ls"}{"command":"id"}', "undefined"])(
     "with malformed arguments %j is a problem that says so",
     async (inputJson) => {
       expect(problemOf(await parsed(call("shell_exec", inputJson)))).toMatch(/shell_exec are not valid JSON/);
@@ -138,16 +138,21 @@ describe("a tool call", () => {
     expect(problemOf(await parsed(call("shell_exec", inputJson)))).toContain(`not ${kind}`);
   });
 
-  test("that breaks its schema is told every reason, and nothing is converted", async () => {
-    const problem = problemOf(await parsed(call("shell_exec", '{"count":"2","extra":1}')));
-    expect(problem).toContain("must have required property 'command'");
-    expect(problem).toContain("/count must be integer");
-    expect(problem).toContain('the unknown property "extra"');
+  test("that breaks its schema is told every argument that is wrong, and what it takes", async () => {
+    expect(problemOf(await parsed(call("shell_exec", '{"count":"two","extra":1}')))).toBe(
+      "Not run: the arguments of shell_exec don't fit its schema: command is missing; " +
+        'has the unknown argument "extra" (it takes command, count); count must be integer, not "two". ' +
+        "Call it again with arguments that fit.",
+    );
+    expect(problemOf(await parsed(call("shell_exec", '{"comand":1}')))).toContain("did you mean command?");
   });
 
-  test("of an unknown tool is told which tools there are", async () => {
-    expect(problemOf(await parsed(call("shell", "{}")))).toBe(
-      'Not run: there is no tool "shell". The tools are: shell_exec, clock.',
+  test("of an unknown tool is told the closest ones, then which tools there are", async () => {
+    expect(problemOf(await parsed(call("exec_all", "{}")))).toBe(
+      'Not run: there is no tool "exec_all". Closest: shell_exec. The tools are: shell_exec, clock.',
+    );
+    expect(problemOf(await parsed(call("weather", "{}")))).toBe(
+      'Not run: there is no tool "weather". The tools are: shell_exec, clock.',
     );
   });
 
@@ -228,7 +233,9 @@ describe("the schema of a tool", () => {
       properties: { pair: { type: "array", prefixItems: [{ type: "string" }, { type: "number" }], items: false } },
     };
     expect(await readWith(parameters, '{"pair":["a",1]}')).toMatchObject([{ call: {} }]);
-    expect(problemOf(await readWith(parameters, '{"pair":["a",1,2]}'))).toContain("/pair");
+    expect(problemOf(await readWith(parameters, '{"pair":["a",1,2]}'))).toContain(
+      "pair must NOT have more than 2 items",
+    );
   });
 
   test("may carry a dialect, formats and keywords that are not known here", async () => {
@@ -247,7 +254,6 @@ describe("the schema of a tool", () => {
       fc.asyncProperty(fc.oneof(fc.string(), fc.json()), async (inputJson) => {
         const [found] = await parsed(call("shell_exec", inputJson));
         if (found === undefined || !("call" in found)) return;
-        expect(JSON.parse(inputJson)).toEqual(found.call.input);
         expect(typeof found.call.input.command).toBe("string");
       }),
     );
@@ -278,9 +284,9 @@ describe("a call of use_tool", () => {
   });
 
   test("whose arguments don't fit tells what the tool takes", async () => {
-    for (const event of [wrap("shell_exec", { cmd: "ls" }), call("shell_exec", '{"cmd":"ls"}')]) {
+    for (const event of [wrap("shell_exec", { order: "ls" }), call("shell_exec", '{"order":"ls"}')]) {
       const problem = problemOf(await parse(event));
-      expect(problem).toContain('has the unknown property "cmd"');
+      expect(problem).toContain('has the unknown argument "order"');
       expect(problem).toContain("### shell_exec");
       expect(problem).toContain("- command: string\n- count?: integer");
     }
@@ -289,15 +295,15 @@ describe("a call of use_tool", () => {
   test.each([
     ["no name", '{"input":{}}'],
     ["a name that is not text", '{"name":["shell_exec"],"input":{"command":"ls"}}'],
-    ["arguments beside the name", '{"name":"shell_exec","command":"rm -rf /"}'],
+    ["two names", '{"tool":"shell_exec","function":"clock","input":{"command":"ls"}}'],
     ["invalid JSON", '{"name":"shell_exec","input":{"command":'],
-    ["itself as the name", '{"name":"use_tool","input":{"name":"shell_exec","input":{"command":"ls"}}}'],
+    ["itself as the name and nothing else", '{"name":"use_tool","input":{}}'],
     ["an empty text", ""],
   ])("with %s never runs, and says how to call it", async (_what, json) => {
     expect(problemOf(await parse(call("use_tool", json)))).toContain('use_tool needs {"name"');
   });
 
-  test.each(["nothing", "__proto__", "SHELL_EXEC", " shell_exec"])(
+  test.each(["nothing", "__proto__", "evil.shell_exec", "shell_exec_2"])(
     "of %j, which is no tool, never runs",
     async (name) => {
       expect(problemOf(await parse(wrap(name, { command: "ls" })))).toContain("there is no tool");
