@@ -74,10 +74,12 @@ export async function openConversation({
       ledger.list("turn", { states: ["running", "parked"] }),
     ]);
     if (queued.length > 0) return false;
-    const isWaiting = waiting(client, "question").length > 0 || waiting(client, "card").some(({ id }) => left.has(id));
-    if (open.length > 0) return isWaiting && open.every(({ body }) => body.wokenAt === undefined);
+    const isAsking = waiting(client, "question").length > 0;
+    const isLeft = waiting(client, "card").some(({ id }) => left.has(id));
+    if (open.length > 0)
+      return open.every(({ state, body }) => (state === "parked" ? isLeft && body.wokenAt === undefined : isAsking));
     if ((await turnOf(ledger, said)) === undefined) return hasReceipt(client, said);
-    return isWaiting || (await isSettled());
+    return isLeft || (await isSettled());
   }
 
   async function isSettled(): Promise<boolean> {

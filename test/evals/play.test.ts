@@ -9,6 +9,7 @@ import { playTasks } from "../../src/evals/play.ts";
 import { resultTable } from "../../src/evals/table.ts";
 import { type Task, taskSchema } from "../../src/evals/task.ts";
 import { readTasks } from "../../src/evals/task-file.ts";
+import { recordTraffic, usageIn } from "../../src/evals/traffic.ts";
 
 const nothing: Effects = { files: {}, notes: [], reminders: [], calls: [], cards: 0 };
 const answered: Said = { text: "Done.", state: "answered" };
@@ -156,6 +157,51 @@ test("requests of a task are recorded with their tokens and dollars, and an answ
     { url: "https://api.anthropic.com/v1/messages", status: 200, response: pieces.join("") },
   ]);
   expect(JSON.stringify(result)).not.toContain("key-of-the-operator");
+});
+
+test("a recorded answer that nobody reads on ends its connection, and what had come of it is kept", async () => {
+  const original = globalThis.fetch;
+  onTestFinished(() => {
+    globalThis.fetch = original;
+  });
+  let isEnded = false;
+  globalThis.fetch = async () =>
+    new Response(
+      new ReadableStream({
+        start: (controller) => controller.enqueue(new TextEncoder().encode("data: one\n\n")),
+        cancel() {
+          isEnded = true;
+        },
+      }),
+    );
+  const recorder = recordTraffic();
+  onTestFinished(recorder.stop);
+  const response = await fetch("http://127.0.0.1:8080/v1/chat/completions", { method: "POST", body: "{}" });
+  const reader = response.body?.getReader();
+  await reader?.read();
+  await reader?.cancel();
+  expect(isEnded).toBe(true);
+  expect(recorder.take()).toMatchObject([{ status: 200, request: "{}", response: "data: one\n\n" }]);
+  expect(recorder.take()).toEqual([]);
+});
+
+test.each<[response: string, counts: object]>([
+  [
+    'data: {"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":8}}}\n\ndata: [DONE]\n\n',
+    { inputTokens: 2, cacheReadTokens: 8, outputTokens: 2 },
+  ],
+  [
+    'event: response.completed\ndata: {"type":"response.completed","response":{"usage":{"input_tokens":10,"output_tokens":2,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":1}}}}\n\n',
+    { inputTokens: 5, cacheReadTokens: 4, cacheWriteTokens: 1, outputTokens: 2 },
+  ],
+  [
+    '{"message":{"content":"x"},"done":false}\n{"done":true,"prompt_eval_count":10,"eval_count":2}\n',
+    { inputTokens: 10, outputTokens: 2 },
+  ],
+  ['{"usage":{"prompt_tokens":10,"completion_tokens":2,"cost":0.5}}', { inputTokens: 10, cost: 0.5 }],
+])("the tokens of the answer %j are counted", (response, counts) => {
+  expect(usageIn(response)).toMatchObject(counts);
+  expect(usageIn("data: {}\n\n")).toBeUndefined();
 });
 
 test.each<[tasks: string, problems: string[]]>([

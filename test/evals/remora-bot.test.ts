@@ -2,6 +2,7 @@
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { settingsFor } from "../../src/cli/settings.ts";
 import type { Bot } from "../../src/evals/bot.ts";
@@ -14,6 +15,8 @@ import { type CallingModel, startCallingModel } from "../doubles/calling-model.t
 import { writeFiles } from "../skill-runtime/folders.ts";
 
 const root = resolve(import.meta.dirname, "../..");
+/** Several times the interval in which the harness looks. */
+const lateMs = 300;
 let model: CallingModel;
 let bot: Bot;
 let folder: string;
@@ -21,9 +24,11 @@ let env: Record<string, string>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "remora-evals-"));
-  model = await startCallingModel((sent) =>
-    sent.includes("never answer this") ? new Promise(() => {}) : Promise.resolve(undefined),
-  );
+  model = await startCallingModel(async (sent) => {
+    if (sent.includes("never answer this")) return await new Promise(() => {});
+    if (sent.includes("answer this late")) await wait(lateMs);
+    return undefined;
+  });
   await writeFile(join(folder, "remora.yaml"), "safety:\n  changes: { own: ask }\n  quorum: 2\n");
   env = {
     ...{ PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", OLLAMA_HOST: "http://127.0.0.1:1" },
@@ -82,8 +87,8 @@ test("calls that a person denied or left, and calls that could not run as they w
     where: "dm",
     turns: [
       { say: 'call schedule_add {"text": "Deploy", "when": "tomorrow at 9", "kind": "do"}', approve: "no" },
-      { say: 'call fly_home {"to": "moon"} then call remember {"note": "no such key"}' },
       { say: 'call write_file {"path": "new.txt", "content": "x"}', approve: "never" },
+      { say: 'answer this late: call fly_home {"to": "moon"} then call remember {"note": "no such key"}' },
     ],
     expect: {
       files: { "new.txt": "x" },
