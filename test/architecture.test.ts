@@ -8,7 +8,7 @@ const skills = resolve(import.meta.dirname, "../skills");
 /** What every folder of the source may import besides itself. */
 const shared = ["ports", "lib"];
 /** They put the parts together, so they may import anything. */
-const composition = ["app", "cli", "main.ts", "remora.mjs"];
+const composition = ["app", "cli", "evals", "main.ts", "remora.mjs"];
 
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })

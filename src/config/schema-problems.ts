@@ -50,11 +50,17 @@ export function issueProblems(
   issue: z.core.$ZodIssue,
   raw: unknown,
   placeOf: (path: readonly PropertyKey[]) => string,
+  /** Of the whole file. */
+  schema: z.ZodType = configSchema,
 ): ConfigProblem[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
       const path = [...issue.path, key];
-      return { place: placeOf(path), key: path.join("."), message: `unknown key. ${nearestKeys(issue.path, key)}` };
+      return {
+        place: placeOf(path),
+        key: path.join("."),
+        message: `unknown key. ${nearestKeys(schema, issue.path, key)}`,
+      };
     });
   }
   const value = issue.path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], raw);
@@ -101,8 +107,8 @@ function shownValue(value: unknown): string {
   );
 }
 
-function nearestKeys(path: readonly PropertyKey[], unknownKey: string): string {
-  const known = knownKeys(path);
+function nearestKeys(schema: z.ZodType, path: readonly PropertyKey[], unknownKey: string): string {
+  const known = knownKeys(schema, path);
   const near =
     closestName(unknownKey, known) ??
     known.find((key) => key.toLowerCase().startsWith(unknownKey.toLowerCase().slice(0, 3)));
@@ -110,15 +116,23 @@ function nearestKeys(path: readonly PropertyKey[], unknownKey: string): string {
   return known.length === 0 ? "Remove it." : `${hint}Known keys here: ${known.join(", ")}.`;
 }
 
-function knownKeys(path: readonly PropertyKey[]): string[] {
-  const at = path.reduce<unknown>((schema, key) => shapeOf(schema)[key], configSchema);
+function knownKeys(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+  const at = path.reduce<unknown>((outer, key) => {
+    const inner = unwrapped(outer);
+    return inner instanceof z.ZodArray ? inner.element : shapeOf(inner)[key];
+  }, schema);
   return Object.keys(shapeOf(at));
 }
 
-/** Also of an object that is optional or has a default. */
 function shapeOf(schema: unknown): Readonly<Record<PropertyKey, unknown>> {
+  const inner = unwrapped(schema);
+  return inner instanceof z.ZodObject ? inner.shape : {};
+}
+
+/** What is inside of something that is optional or has a default. */
+function unwrapped(schema: unknown): unknown {
   let inner = schema;
   while (inner instanceof z.ZodNullable || inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault)
     inner = inner.unwrap();
-  return inner instanceof z.ZodObject ? inner.shape : {};
+  return inner;
 }

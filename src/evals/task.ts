@@ -17,7 +17,7 @@ const reminder = z.strictObject({
   text: pattern,
   at: z
     .string()
-    .regex(/^\d\d:\d\d$/)
+    .regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, "write a time of day such as 09:30")
     .optional(),
 });
 

@@ -1,0 +1,175 @@
+/** Lets bots play tasks, one after the other, and judges what they have done. */
+import { messageOf } from "../lib/errors.ts";
+import { isJsonObject, parseJson } from "../lib/json.ts";
+import type { Prices } from "../usage/price-table.ts";
+import { costOf, createPriceList } from "../usage/prices.ts";
+import type { Bot, BotSession, Effects, PlayedCall, Said } from "./bot.ts";
+import { findingsOf } from "./judge.ts";
+import type { Task } from "./task.ts";
+import { type ModelTraffic, recordTraffic, usageIn } from "./traffic.ts";
+
+export interface PlayOptions {
+  tasks: readonly Task[];
+  /** Each plays all tasks before the next one does, so that a local server can reuse what it has read. */
+  bots: readonly Bot[];
+  /** For each answer. */
+  timeoutMs: number;
+  /** How often each bot plays each task. Default: once. */
+  repeat?: number;
+  onResult?(result: TaskResult): void;
+  /** Ends the play. What has been played until then is the result. */
+  signal?: AbortSignal;
+  /** Of `models.prices`. At the vendors' own addresses, the shipped prices apply too. */
+  prices?: Prices;
+}
+
+export interface TaskResult {
+  bot: string;
+  task: string;
+  tags: readonly string[];
+  /** From 1, if tasks are repeated. */
+  round: number;
+  isSolved: boolean;
+  /** In sentences. */
+  failures: string[];
+  /** `failed`: the bot could not answer, or broke. */
+  ended: "answered" | "failed" | "timed out";
+  /** To the last message. */
+  answer: string;
+  calls: readonly PlayedCall[];
+  /** Numbers by problem. */
+  invalidCalls: Record<string, number>;
+  /** An effect is missing, and the bot has not called a tool. */
+  wordsInsteadOfCalls: boolean;
+  cards: number;
+  requests: number;
+  /** The cached ones included. */
+  inputTokens: number;
+  cachedTokens: number;
+  outputTokens: number;
+  /** Absent if a request's model has no price. */
+  dollars?: number;
+  seconds: number;
+  traffic: ModelTraffic[];
+}
+
+const okStatus = 200;
+const nothing: Effects = { files: {}, notes: [], reminders: [], calls: [], cards: 0 };
+
+export async function playTasks(options: PlayOptions): Promise<TaskResult[]> {
+  const { tasks, bots, repeat = 1, onResult, signal } = options;
+  const results: TaskResult[] = [];
+  const recorder = recordTraffic();
+  try {
+    for (const bot of bots) {
+      for (const task of tasks) {
+        for (let round = 1; round <= repeat; round++) {
+          if (signal?.aborted) return results;
+          const result = await playOne(task, bot, { ...options, round, take: recorder.take });
+          if (signal?.aborted) return results;
+          results.push(result);
+          onResult?.(result);
+        }
+      }
+    }
+    return results;
+  } finally {
+    recorder.stop();
+  }
+}
+
+interface OneOptions extends PlayOptions {
+  round: number;
+  take(): ModelTraffic[];
+}
+
+interface Played {
+  said: Said;
+  effects: Effects;
+  ended: TaskResult["ended"];
+  /** Why nothing can be judged. */
+  problem?: string;
+}
+
+async function playOne(task: Task, bot: Bot, { take, round, ...options }: OneOptions): Promise<TaskResult> {
+  // What an earlier task has left behind does not count.
+  take();
+  const from = performance.now();
+  const { said, effects, ended, problem } = await play(task, bot, options);
+  const findings =
+    problem === undefined ? findingsOf(task, said, effects, bot) : [{ sentence: problem, needsCall: false }];
+  const traffic = take();
+  const invalid = effects.calls.flatMap(({ status, problem: kind = "other" }) => (status === "invalid" ? [kind] : []));
+  return {
+    ...{ bot: bot.name, task: task.name, tags: task.tags, round },
+    isSolved: findings.length === 0,
+    failures: findings.map(({ sentence }) => sentence),
+    ...{ ended, answer: said.text, calls: effects.calls, cards: effects.cards },
+    invalidCalls: countsOf(invalid),
+    wordsInsteadOfCalls: effects.calls.length === 0 && findings.some(({ needsCall }) => needsCall),
+    requests: traffic.length,
+    inputTokens: sum(traffic, ({ inputTokens }) => inputTokens),
+    cachedTokens: sum(traffic, ({ cachedTokens }) => cachedTokens),
+    outputTokens: sum(traffic, ({ outputTokens }) => outputTokens),
+    ...dollarsOf(traffic, options.prices),
+    seconds: Math.round((performance.now() - from) / 100) / 10,
+    traffic,
+  };
+}
+
+async function play(task: Task, bot: Bot, { timeoutMs, signal }: PlayOptions): Promise<Played> {
+  let said: Said = { text: "", state: "failed" };
+  let session: BotSession | undefined;
+  const limits = AbortSignal.any(signal === undefined ? [] : [signal]);
+  try {
+    session = await bot.open(task);
+    for (const turn of task.turns) {
+      said = { text: "", state: "failed" };
+      said = await session.say(turn, AbortSignal.any([limits, AbortSignal.timeout(timeoutMs)]));
+    }
+    const ended = said.state === "failed" ? "failed" : "answered";
+    return { said, effects: await session.effects(), ended };
+  } catch (thrown) {
+    const isLate = thrown instanceof Error && /^(?:TimeoutError|AbortError)$/.test(thrown.name);
+    const effects = (await session?.effects().catch(() => nothing)) ?? nothing;
+    if (isLate)
+      return { said, effects, ended: "timed out", problem: `There was no answer within ${timeoutMs / 1_000} s.` };
+    return { said, effects, ended: "failed", problem: `The bot broke: ${messageOf(thrown)}` };
+  } finally {
+    await session?.close();
+  }
+}
+
+function countsOf(kinds: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const kind of kinds) counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
+}
+
+function sum(traffic: readonly ModelTraffic[], of: (one: ModelTraffic) => number | undefined): number {
+  return traffic.reduce((total, one) => total + (of(one) ?? 0), 0);
+}
+
+/** What the services say themselves, or else by the tables of prices. */
+function dollarsOf(traffic: readonly ModelTraffic[], configured: Prices = {}): { dollars?: number } {
+  let dollars = 0;
+  for (const { url, request, response, status } of traffic) {
+    const usage = usageIn(response);
+    if (usage === undefined && status !== okStatus) continue;
+    const cost = usage && (usage.cost ?? costOf(modelOf(url, request), usage, priceListAt(url, configured)));
+    if (cost === undefined) return {};
+    dollars += cost;
+  }
+  return { dollars };
+}
+
+function modelOf(url: string, request: string): string {
+  const body = parseJson(request);
+  const provider = url.endsWith("/v1/messages") ? "anthropic" : url.endsWith("/api/chat") ? "ollama" : "openai";
+  return `${provider}/${isJsonObject(body) ? body.model : ""}`;
+}
+
+function priceListAt(url: string, configured: Prices) {
+  const { host } = new URL(url);
+  return createPriceList({ configured, hasOwnAddress: (provider) => host === `api.${provider}.com` });
+}
