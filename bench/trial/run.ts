@@ -116,6 +116,7 @@ async function playWith(name: string, tasks: Task[], run: SavedRun, signal: Abor
 function newRun(all: readonly Task[]): SavedRun {
   const { model, url, config, only, bots } = values;
   if (model === undefined) throw new Error("Name a model: --model PROVIDER/NAME, such as openai/gpt-6-luna");
+  providerOf(model);
   const wanted = only?.split(",");
   const chosen = all.filter(({ name, tags, isQuick }) =>
     wanted === undefined ? isQuick || values.all : [name, ...tags].some((word) => wanted.includes(word)),
@@ -131,11 +132,9 @@ function newRun(all: readonly Task[]): SavedRun {
 }
 
 async function createBot(name: string, { model, url, keyEnv, config }: RunFacts, root: string): Promise<Bot> {
-  const [providerName = "", ...rest] = model.split("/");
-  const provider = providers[providerName];
-  if (provider === undefined) throw new Error(`${model}: the provider is one of ${Object.keys(providers).join(", ")}.`);
+  const provider = providerOf(model);
   const key = process.env[keyEnv ?? provider.key ?? ""];
-  const bare = { name, model: rest.join("/"), url: provider.chatUrl(url), key: key ?? "none" };
+  const bare = { name, model: model.slice(model.indexOf("/") + 1), url: provider.chatUrl(url), key: key ?? "none" };
   switch (name) {
     case "ours":
       return await createRemoraBot({
@@ -154,6 +153,12 @@ async function createBot(name: string, { model, url, keyEnv, config }: RunFacts,
     default:
       throw new Error(`There is no bot ${name}. --bots takes ours, bare and all, by commas.`);
   }
+}
+
+function providerOf(model: string): (typeof providers)[string] {
+  const provider = providers[model.split("/", 1)[0] ?? ""];
+  if (provider === undefined) throw new Error(`${model}: the provider is one of ${Object.keys(providers).join(", ")}.`);
+  return provider;
 }
 
 /** The bare bots ask every service in OpenAI's protocol. */

@@ -2,6 +2,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TaskResult } from "../../src/evals/play.ts";
+import { isJsonObject, parseJson } from "../../src/lib/json.ts";
 import type { Results } from "./report.ts";
 
 export interface RunFacts {
@@ -38,14 +39,18 @@ export function openRun(folder: string): SavedRun {
 
 export function saveResult(run: SavedRun, result: TaskResult): void {
   run.results.push(result);
-  appendFileSync(resultsIn(run.folder), `${JSON.stringify(result)}\n`);
+  // The line before may be a half one.
+  appendFileSync(resultsIn(run.folder), `\n${JSON.stringify(result)}`);
 }
 
-/** Without what was written when the machine went down. */
+/** Without what was written when the process died. */
 function readResults(folder: string): TaskResult[] {
   if (!existsSync(resultsIn(folder))) return [];
   const lines = readFileSync(resultsIn(folder), "utf8").split("\n");
-  return lines.flatMap((line) => (line.endsWith("}") ? [JSON.parse(line) as TaskResult] : []));
+  return lines.flatMap((line) => {
+    const result = parseJson(line);
+    return isJsonObject(result) ? [result as unknown as TaskResult] : [];
+  });
 }
 
 export function hasPlayed(results: Results, bot: string, task: string): boolean {
