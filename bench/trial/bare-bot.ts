@@ -32,7 +32,10 @@ export function createBareBot({ name, model, url, key, tools: names }: BareBotOp
         async say({ say, attach }, signal) {
           const files = attach.map((path) => `\n\n(Attached file: inbox/${path})`).join("");
           messages.push({ role: "user", content: `${say}${files}` });
-          return await answer(client, model, messages, tools, signal);
+          return await answer(client, model, messages, tools, signal).catch((thrown: unknown) => {
+            signal.throwIfAborted();
+            throw thrown;
+          });
         },
         effects: tools.effects,
         close: tools.close,

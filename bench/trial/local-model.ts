@@ -167,12 +167,21 @@ function run(program: string, args: readonly string[]): void {
   execFileSync(program, args, { stdio: ["ignore", "inherit", "inherit"] });
 }
 
-/** One slot, so that a request finds the beginning of the earlier one read already. */
+/** One slot, so that a request finds the beginning of the earlier one read already. What is cancelled stops after a batch. */
 async function startServer(program: string, file: string): Promise<void> {
   const port = values.port === undefined ? await freePort() : Number(values.port);
   const address = `http://127.0.0.1:${port}`;
   const args = ["--model", file, "--alias", model, "--jinja", "--host", "127.0.0.1", "--port", String(port)];
-  const more = ["--ctx-size", values.context, "--parallel", "1", "--threads", String(availableParallelism())];
+  const more = [
+    "--ctx-size",
+    values.context,
+    "--parallel",
+    "1",
+    "--batch-size",
+    "512",
+    "--threads",
+    String(availableParallelism()),
+  ];
   const log = join(values.folder, `${model}.log`);
   const child = spawn(program, [...args, ...more, "--log-file", log], { stdio: "ignore" });
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => child.kill());
