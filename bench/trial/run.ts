@@ -90,8 +90,8 @@ async function play(): Promise<void> {
     const left = tasks.filter((task) => !hasPlayed(run.results, name, task.name));
     if (left.length > 0) await playWith(name, left, run, stopped.signal);
   }
-  const worst = run.facts.bots.map((bot) => worstFailures(run.results, bot));
-  say(["", summary(run.results), ...worst.slice(0, 1)].join("\n\n"));
+  const [first = ""] = run.facts.bots;
+  say(["", summary(run.results), worstFailures(run.results, first)].join("\n\n"));
   if (stopped.signal.aborted) say(`\nStopped. Go on with --resume ${run.folder}`);
 }
 

@@ -3,11 +3,12 @@
  * prompt and how tools are offered. Around them everything is simple: notes and reminders are lists, files are in a temporary folder, and
  * changes take effect at once. Commands run in the sandbox, without a network, and see no other folder of this machine.
  */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { Cron } from "croner";
 import type { Effects, PlayedCall } from "../../src/evals/bot.ts";
+import { textFilesIn } from "../../src/evals/read-effects.ts";
 import type { Task } from "../../src/evals/task.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
@@ -21,6 +22,7 @@ import { loadSkillName } from "../../src/ports/tool-offer.ts";
 import { createSchemaChecker } from "../../src/response/schema-check.ts";
 import { createSandbox } from "../../src/sandbox/view/sandbox.ts";
 import { createSkillLibrary } from "../../src/skill-runtime/library/library.ts";
+import type { ServicesFor } from "../../src/skill-runtime/plugins/loaded-plugin.ts";
 import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
 
 const project = resolve(import.meta.dirname, "../..");
@@ -45,22 +47,16 @@ export async function openSimpleTools(task: Task, names?: readonly string[]): Pr
   const folder = join(root, "work");
   await mkdir(folder);
   await writeFiles(folder, task);
-  const [notes, reminders] = [
-    new Map(task.notes.map((text) => [titleOf(text), text])),
-    new Map<string, ShownSchedule>(),
-  ];
+  const notes = new Map(task.notes.map((text) => [titleOf(text), text]));
+  const reminders = new Map<string, ShownSchedule>();
   const calls: PlayedCall[] = [];
-  const library = createSkillLibrary({ roots: [join(project, "skills")], log: silentLog, events: createEvents() });
-  await library.reload();
-  const sandbox = createSandbox({ folder: join(root, "sandbox"), hidden: [project] });
-  const toolbox = createToolbox({
-    ...{ library, log: silentLog, workspace: root, filesRoot: folder, dataFolder: join(root, "data"), config: {} },
-    servicesFor: ({ scope }) => ({ memory: simpleMemory(notes), schedules: simpleSchedules(reminders, scope) }),
-    drafts: { runCall: async (_call, signal, work) => await work(await realFolder(root, folder, sandbox, signal)) },
-  });
+  const { toolbox, close } = await openToolbox(root, folder, ({ scope }) => ({
+    memory: simpleMemory(notes),
+    schedules: simpleSchedules(reminders, scope),
+  }));
   const specs = toolbox.specs("trial").filter(({ name }) => name !== loadSkillName && (names?.includes(name) ?? true));
   const checker = createSchemaChecker();
-  const scope: ToolScope = {
+  const place: ToolScope = {
     ...{ turnId: "t", conversationId: "trial", scope: "channel:trial", workingFolder: folder },
     requester: { id: "ann", name: "Ann", isBot: false, roles: [] },
     givenAddresses: task.turns.flatMap(({ say }) => say.match(/https?:\/\/\S+/g) ?? []),
@@ -81,20 +77,37 @@ export async function openSimpleTools(task: Task, names?: readonly string[]): Pr
       if (check.type === "breaks") return invalid(name, "schema", `${check.reasons.join("; ")}.`);
       const call = { id: `c${calls.length}`, name, input };
       const limit = AbortSignal.any([signal, AbortSignal.timeout(spec.timeoutMs)]);
-      const done = await toolbox.run(call, scope, limit);
+      const done = await toolbox.run(call, place, limit);
       signal.throwIfAborted();
       calls.push({ tool: name, input, status: done.isOk ? "succeeded" : "failed" });
       return done.isOk ? done.text : `Error: ${done.text}`;
     },
     effects: async () => ({
-      files: await readTexts(folder),
+      files: await textFilesIn(folder),
       notes: [...notes.values()],
       reminders: [...reminders.values()].map(({ text, nextAt }) => ({ text, at: new Date(nextAt).toISOString() })),
       ...{ calls, cards: 0 },
     }),
     async close() {
-      await Promise.all([toolbox.close(), library.close(), sandbox.close()]);
+      await close();
       await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+async function openToolbox(root: string, folder: string, servicesFor: ServicesFor) {
+  const library = createSkillLibrary({ roots: [join(project, "skills")], log: silentLog, events: createEvents() });
+  await library.reload();
+  const sandbox = createSandbox({ folder: join(root, "sandbox"), hidden: [project] });
+  const toolbox = createToolbox({
+    ...{ library, log: silentLog, workspace: root, filesRoot: folder, dataFolder: join(root, "data"), config: {} },
+    servicesFor,
+    drafts: { runCall: async (_call, signal, work) => await work(await realFolder(root, folder, sandbox, signal)) },
+  });
+  return {
+    toolbox,
+    async close() {
+      await Promise.all([toolbox.close(), library.close(), sandbox.close()]);
     },
   };
 }
@@ -182,11 +195,4 @@ function parsed(text: string): JsonObject | undefined {
   } catch {
     return undefined;
   }
-}
-
-async function readTexts(folder: string): Promise<Record<string, string>> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
-  const texts = await Promise.all(paths.map(async (path) => [relative(folder, path), await readFile(path, "utf8")]));
-  return Object.fromEntries(texts);
 }
