@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * The entry point of `npm start`, the container and the command `remora`. For `start`, takes the secrets out of the
+ * The entry point of `npm start`, the container and the command `remora`. For what runs the agent, takes the secrets out of the
  * environment (secret-environment.mjs) before it loads the command line (main.ts). It is JavaScript because stripping
  * types here would cost 17 MB of memory and 50 ms per start. It must parse on older versions of Node.
  */
@@ -19,13 +19,13 @@ if (Number(process.versions.node.split(".")[0]) < minNode) {
 takeEnvFile();
 const interrupted = interruptedUpgrade(dirname(import.meta.dirname));
 if (interrupted !== undefined && process.argv[2] !== "upgrade") {
-  // `start` comes here twice: once more without its secrets.
+  // `start` and `eval` come here twice: once more without their secrets.
   if (process.env.REMORA_ENVIRONMENT === undefined)
     process.stderr.write(`[upgrade] ${interrupted.what}. ${interrupted.todo}\n`);
   // Any command could migrate the data with code that nobody has tried yet.
   if (!interrupted.mayRun) process.exit(1);
 }
-if (process.argv[2] === "start" && process.env.REMORA_ENVIRONMENT === undefined) {
+if (["start", "eval"].includes(process.argv[2]) && process.env.REMORA_ENVIRONMENT === undefined) {
   const { restartWithoutSecrets } = await import("./cli/secret-environment.mjs");
   restartWithoutSecrets();
 }

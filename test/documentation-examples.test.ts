@@ -6,6 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { formatProblems, loadSettings } from "../src/config/load.ts";
+import { readTasks } from "../src/evals/task-file.ts";
 import { endingOf } from "../src/providers/model-lifecycle.ts";
 import { shippedPrices } from "../src/usage/price-table.ts";
 
@@ -34,6 +35,17 @@ test.each(pages.flatMap(settingsIn).filter(isOurs))("$page: settings $index are 
   const folders = { REMORA_WORKSPACE: join(home, "w"), REMORA_DATA: join(home, "d") };
   const loaded = loadSettings({ ...Object.fromEntries(used), ...folders, REMORA_CONFIG: file }, root);
   expect(loaded.type === "ok" ? "" : formatProblems(loaded.problems)).toBe("");
+});
+
+test("the tasks that docs/evals.md shows can be played", () => {
+  const [tasks = ""] = settingsIn("docs/evals.md").map(({ source }) => source);
+  const file = join(home, "evals.yaml");
+  writeFileSync(file, tasks);
+  expect(readTasks(file).map(({ turns }) => turns.map(({ approve }) => approve))).toEqual([
+    ["yes"],
+    ["yes", "yes"],
+    ["no"],
+  ]);
 });
 
 test("the recipes have settings", () => expect(settingsIn("docs/recipes.md").length).toBeGreaterThan(3));

@@ -49,11 +49,13 @@ export interface TaskResult {
   outputTokens: number;
   /** Absent if a request's model has no price. */
   dollars?: number;
+  /** From the first message to the last answer. */
   seconds: number;
   traffic: ModelTraffic[];
 }
 
 const okStatus = 200;
+const noAnswer: Said = { text: "", state: "failed" };
 const nothing: Effects = { files: {}, notes: [], reminders: [], calls: [], cards: 0 };
 
 export async function playTasks(options: PlayOptions): Promise<TaskResult[]> {
@@ -89,13 +91,13 @@ interface Played {
   ended: TaskResult["ended"];
   /** Why nothing can be judged. */
   problem?: string;
+  milliseconds: number;
 }
 
 async function playOne(task: Task, bot: Bot, { take, round, ...options }: OneOptions): Promise<TaskResult> {
   // What an earlier task has left behind does not count.
   take();
-  const from = performance.now();
-  const { said, effects, ended, problem } = await play(task, bot, options);
+  const { said, effects, ended, problem, milliseconds } = await play(task, bot, options);
   const findings =
     problem === undefined ? findingsOf(task, said, effects, bot) : [{ sentence: problem, needsCall: false }];
   const traffic = take();
@@ -112,32 +114,49 @@ async function playOne(task: Task, bot: Bot, { take, round, ...options }: OneOpt
     cachedTokens: sum(traffic, ({ cachedTokens }) => cachedTokens),
     outputTokens: sum(traffic, ({ outputTokens }) => outputTokens),
     ...dollarsOf(traffic, options.prices),
-    seconds: Math.round((performance.now() - from) / 100) / 10,
+    seconds: Math.round(milliseconds / 100) / 10,
     traffic,
   };
 }
 
-async function play(task: Task, bot: Bot, { timeoutMs, signal }: PlayOptions): Promise<Played> {
-  let said: Said = { text: "", state: "failed" };
+async function play(task: Task, bot: Bot, options: PlayOptions): Promise<Played> {
   let session: BotSession | undefined;
-  const limits = AbortSignal.any(signal === undefined ? [] : [signal]);
   try {
     session = await bot.open(task);
-    for (const turn of task.turns) {
-      said = { text: "", state: "failed" };
-      said = await session.say(turn, AbortSignal.any([limits, AbortSignal.timeout(timeoutMs)]));
-    }
-    const ended = said.state === "failed" ? "failed" : "answered";
-    return { said, effects: await session.effects(), ended };
+    const spoken = await speak(task, session, options);
+    // What a turn did that came too late or broke is worth seeing, too.
+    return { ...spoken, effects: await session.effects() };
   } catch (thrown) {
-    const isLate = thrown instanceof Error && /^(?:TimeoutError|AbortError)$/.test(thrown.name);
-    const effects = (await session?.effects().catch(() => nothing)) ?? nothing;
-    if (isLate)
-      return { said, effects, ended: "timed out", problem: `There was no answer within ${timeoutMs / 1_000} s.` };
-    return { said, effects, ended: "failed", problem: `The bot broke: ${messageOf(thrown)}` };
+    return { ...broken(thrown), said: noAnswer, effects: nothing, milliseconds: 0 };
   } finally {
-    await session?.close();
+    // Whatever does not end, the result stands, and the next task has an installation of its own.
+    await session?.close().catch(() => {});
   }
+}
+
+async function speak(
+  { turns }: Task,
+  session: BotSession,
+  { timeoutMs, signal }: PlayOptions,
+): Promise<Omit<Played, "effects">> {
+  const from = performance.now();
+  const elapsed = () => performance.now() - from;
+  let said = noAnswer;
+  for (const turn of turns) {
+    const late = AbortSignal.timeout(timeoutMs);
+    try {
+      said = await session.say(turn, signal === undefined ? late : AbortSignal.any([signal, late]));
+    } catch (thrown) {
+      if (!late.aborted) return { ...broken(thrown), said: noAnswer, milliseconds: elapsed() };
+      const problem = `There was no answer within ${timeoutMs / 1_000} s.`;
+      return { said: noAnswer, ended: "timed out", problem, milliseconds: elapsed() };
+    }
+  }
+  return { said, ended: said.state, milliseconds: elapsed() };
+}
+
+function broken(thrown: unknown): Pick<Played, "ended" | "problem"> {
+  return { ended: "failed", problem: `The bot broke: ${messageOf(thrown)}` };
 }
 
 function countsOf(kinds: readonly string[]): Record<string, number> {

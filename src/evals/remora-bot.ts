@@ -18,6 +18,7 @@ import { createKnowledge } from "../memory/knowledge.ts";
 import { folderNameOf } from "../memory/places.ts";
 import type { Scope } from "../ports/message.ts";
 import { originOfPerson } from "../ports/origin.ts";
+import { installProxies } from "../proxy/install.ts";
 import { openLedger } from "../storage/open-state.ts";
 import { readToken } from "../web/page-token.ts";
 import type { Bot, BotSession } from "./bot.ts";
@@ -45,6 +46,7 @@ const maxTitle = 60;
 /** Rejects with what to do if the settings are wrong, or if no model answers but the demo. */
 export async function createRemoraBot({ env, root, skills, name = "remora" }: RemoraBotOptions): Promise<Bot> {
   const settings = settingsFor(env, root);
+  await installProxies(settings.proxies);
   const model = await usableModel(settings);
   const off = await switchedOffSkills(settings);
   const home = await createTemporaryHome({ env, root, settings, model, skills });

@@ -20,7 +20,7 @@ export function resultTable(results: readonly TaskResult[]): string {
 }
 
 /** One line per group, such as per bot. Numbers are sums. */
-export function totals(groups: readonly (readonly [name: string, results: readonly TaskResult[]])[]): string {
+function totals(groups: readonly (readonly [name: string, results: readonly TaskResult[]])[]): string {
   return markdown([["", ...columns], ...groups.map(([name, results]) => [name, ...cellsOf(results)])]);
 }
 

@@ -85,7 +85,7 @@ async function copyFolder(from: string, to: string, name: string): Promise<void>
 function changedSettings(raw: unknown, env: Environment, model: string): JsonObject {
   const settings = isJsonObject(raw) ? withLeftOut(raw, env) : {};
   const part = (name: string) => objectIn(settings[name]);
-  const { web: _web, tracing: _tracing, ...kept } = settings;
+  const { web: _web, tracing: _tracing, folders: _folders, ...kept } = settings;
   const tools = Object.entries(objectIn(part("safety").tools));
   return {
     ...kept,

@@ -98,6 +98,20 @@ export function addOperationsCommands(program: Command, root: string): void {
     .action(async (options) => (await import("../upgrade.ts")).upgradeCommand(process.env, root, options));
 
   program
+    .command("eval")
+    .argument("[file]", "a file of tasks; default: evals.yaml in the working folder")
+    .option("--model <name>", "provider/model that plays them; default: the one of the settings")
+    .option("--only <tag-or-name>", "only the tasks with this tag or name")
+    .option("--timeout <seconds>", "how long one answer may take", "300")
+    .option("--out <folder>", "save the results and all requests to models there")
+    .option("--repeat <times>", "how often each task is played", "1")
+    .description("play tasks on the agent and judge what it did; exit code 0 only if all are solved")
+    .action(async (file: string | undefined, options) => {
+      const { takeEnvironment } = await import("../environment.ts");
+      await (await import("../eval.ts")).evalCommand(takeEnvironment(), root, file, options);
+    });
+
+  program
     .command("doctor")
     .option("--json", "print one JSON object {isHealthy, checks, repaired}")
     .option("--fix", "repair what can be repaired, after asking")
