@@ -97,18 +97,20 @@ async function play(): Promise<void> {
 
 async function playWith(name: string, tasks: Task[], run: SavedRun, signal: AbortSignal): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), "remora-trial-home-"));
-  const bot = await createBot(name, run.facts, home);
+  let bot: Bot | undefined;
   try {
+    bot = await createBot(name, run.facts, home);
+    const { hasCards } = bot;
     await playTasks({
       ...{ bots: [bot], signal, timeoutMs: run.facts.timeoutSeconds * 1_000, prices: pricesFor(run.facts) },
-      tasks: tasks.filter(({ tags }) => bot.hasCards || !tags.includes("cards")),
+      tasks: tasks.filter(({ tags }) => hasCards || !tags.includes("cards")),
       onResult(result) {
         saveResult(run, result);
         say(lineOf(result));
       },
     });
   } finally {
-    await bot.close();
+    await bot?.close();
     rmSync(home, { recursive: true, force: true });
   }
 }
