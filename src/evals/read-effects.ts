@@ -34,7 +34,7 @@ export async function readEffects({ ledger, folder, workspace, cards }: EffectsO
 }
 
 /** By their paths, with `/`. */
-async function textFilesIn(folder: string): Promise<Record<string, string>> {
+export async function textFilesIn(folder: string): Promise<Record<string, string>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(ifMissing([]));
   const files: Record<string, string> = {};
   for (const entry of entries) {
