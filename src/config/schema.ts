@@ -85,8 +85,8 @@ const models = z
     timeouts: z
       .strictObject({
         connectMs: milliseconds.default(10_000),
-        firstTokenMs: milliseconds.default(60_000),
-        idleMs: milliseconds.default(60_000),
+        firstTokenMs: milliseconds.nullable().default(null),
+        idleMs: milliseconds.nullable().default(null),
       })
       .prefault({}),
   })

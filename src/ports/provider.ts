@@ -101,7 +101,7 @@ export interface Usage {
 export type StopReason = "end" | "tool-calls" | "max-tokens";
 
 export type ModelEvent =
-  /** Says to people why the answer takes longer, such as "Asking another model". Comes before any output. */
+  /** Says to people why the answer takes longer, such as "Asking another model", or what goes on again. Comes before any output. */
   | { type: "notice"; text: string }
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
@@ -120,6 +120,9 @@ export type ModelEvent =
       insteadBecause?: string;
     }
   | { type: "error"; error: RemoraError };
+
+/** What people read while a model is asked. */
+export const thinkingNotice = { type: "notice", text: "Thinking" } as const satisfies ModelEvent;
 
 /** A model that works only because the provider did not follow the settings. */
 export interface ProviderAdvice {

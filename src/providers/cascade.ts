@@ -13,9 +13,10 @@ import { pause } from "../lib/backoff.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { withoutPlace } from "../lib/text/without-place.ts";
 import type { Events } from "../ports/events.ts";
-import type { ModelEvent, ModelRequest, Provider } from "../ports/provider.ts";
+import { type ModelEvent, type ModelRequest, type Provider, thinkingNotice } from "../ports/provider.ts";
 import { type Attempts, createAttempts, type FailedAttempt } from "./attempt.ts";
 import type { Network } from "./network.ts";
+import { isKnownService } from "./patience.ts";
 import { createRefusedKeys, type RefusedKeys } from "./refused-keys.ts";
 import { createRests, isNetworkCode, type RankedProvider, type Rests } from "./rests.ts";
 import { createScout, type Scout } from "./scout.ts";
@@ -113,10 +114,14 @@ export function createCascade(options: CascadeOptions): Provider {
     if (others.length > 0) return rests.dueFirst(others);
     const [only] = failed;
     if (only === undefined || failed.length > 1 || !only.error.isRetryable || only.wasRepeated) return undefined;
+    // It may only be slow, and would begin the same work anew.
+    if (/-timeout$/.test(only.error.code) && !isNetworkCode(only.error.code) && isPatient(only.candidate))
+      return undefined;
     const waitMs = Math.max(pauseMs, only.error.retryAfterMs ?? 0);
     if (waitMs > longestPauseMs) return undefined;
     yield { type: "notice", text: `Asking the model again in ${Math.ceil(waitMs / 1_000)} s` };
     await pause(waitMs, signal);
+    yield thinkingNotice;
     return only.candidate;
   }
 
@@ -136,6 +141,10 @@ export function createCascade(options: CascadeOptions): Provider {
   }
 
   return { name: "cascade", model: first.model, stream };
+}
+
+function isPatient({ provider: { address } }: RankedProvider): boolean {
+  return address !== undefined && !isKnownService(address);
 }
 
 function candidatesOf(providers: Provider[], preferred: string | undefined): RankedProvider[] {

@@ -273,6 +273,13 @@ export const failureKinds = {
     say: (place, said) =>
       `${place.model} did not start to answer${said}; try again, or raise models.timeouts.firstTokenMs`,
   },
+  /** Of a server that may only be slow. */
+  firstTokenTooLate: {
+    code: "provider.first-token-timeout",
+    isRetryable: true,
+    say: (place, said) =>
+      `${place.model} at ${place.baseUrl} did not start to answer${said}; if it is only slow, set models.timeouts.firstTokenMs to more than that, or lower context.tokens`,
+  },
   idleTimeout: {
     code: "provider.idle-timeout",
     isRetryable: true,

@@ -9,7 +9,6 @@ import { createAnthropicProvider, isClaudesOwn } from "./anthropic.ts";
 import { type Effort, knowsEffort } from "./anthropic-parameters.ts";
 import { createDemoProvider } from "./demo.ts";
 import type { SettingNames } from "./failure-kinds.ts";
-import type { Timeouts } from "./guarded-stream.ts";
 import { createOllamaProvider, type OllamaOptions } from "./ollama.ts";
 import { type ContextWishes, createOllamaContexts } from "./ollama-context.ts";
 import {
@@ -23,6 +22,7 @@ import {
 } from "./ollama-models.ts";
 import { createOpenAiProvider } from "./openai.ts";
 import type { OpenAiOptions } from "./openai-client.ts";
+import type { Timeouts } from "./patience.ts";
 
 export interface ProviderSettings {
   /** The preferred one first. Unknown names are reported. */

@@ -53,6 +53,39 @@ describe("the cascade", () => {
     expect(fallbacks()).toMatchObject([{ from: "a/one", to: "b/two", code: "provider.unreachable" }]);
   });
 
+  test("says of a single model that it thinks as soon as it is asked again", async () => {
+    const { made } = cascade([provider("a/one", down(), says("Hi.", "a/one"))]);
+    const events = await collect(made, asking("x"));
+    expect(events.map((event) => ("text" in event ? event.text : event.type))).toEqual([
+      ...["Asking the model again in 1 s", "Thinking", "Hi.", "end"],
+    ]);
+  });
+
+  test.each([
+    ["http://127.0.0.1:8080/v1", 1],
+    ["http://gpu-box:8000/v1", 1],
+    ["https://models.example.com/v1", 1],
+    ["https://api.openai.com/v1", 2],
+  ])(
+    "asks %s %i times if it does not begin to answer, because what may only be slow would begin anew",
+    async (address, times) => {
+      const late = () => failing("provider.first-token-timeout", true);
+      const one = { ...provider("a/one", late(), late()), address };
+      const { made } = cascade([one]);
+      expect(failureIn(await collect(made, asking("x"))).code).toBe("provider.first-token-timeout");
+      expect(one.requests).toHaveLength(times);
+    },
+  );
+
+  test("asks another model if one does not begin to answer", async () => {
+    const one = {
+      ...provider("a/one", failing("provider.first-token-timeout", true)),
+      address: "http://127.0.0.1:8080",
+    };
+    const two = provider("b/two", says("Hi.", "b/two"));
+    expect(textIn(await collect(cascade([one, two]).made, asking("x")))).toBe("Hi.");
+  });
+
   test("asks no other model if none may answer instead", async () => {
     const [one, two] = [provider("a/one", down(), down()), provider("b/two", says("Hi.", "b/two"))];
     const { made } = cascade([one, two]);
