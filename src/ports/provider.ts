@@ -69,6 +69,8 @@ export interface ModelRequest {
   preferredModel?: string;
   /** The person who asked, as a digest. Services use it to tell misuse by one person from that of a whole installation. */
   endUser?: string;
+  /** Nobody waits for the answer, so people's requests go first, and it ends with `provider.busy` if one comes. */
+  isBackground?: true;
   /** No other model may answer instead. */
   isWithoutFallback?: boolean;
   /** The turn has already changed something, so no other model goes on where one declined. */

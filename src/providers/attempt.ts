@@ -66,7 +66,7 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
         else if (!signal.aborted) rests.failed(candidate, event.error);
         const mayMoveOn =
           !(isRefusal && isRefusalFinal) && (shown === "nothing" || (shown === "text" && event.error.isRetryable));
-        if (mayMoveOn && !signal.aborted && event.error.code !== "provider.aborted") {
+        if (mayMoveOn && !signal.aborted && !/^provider\.(?:aborted|busy)$/.test(event.error.code)) {
           if (shown === "text") broken = candidate.model;
           return { error: event.error, hasText: shown === "text" };
         }
