@@ -185,6 +185,19 @@ export const failureKinds = {
     isRetryable: true,
     say: (_place, said) => `the service is overloaded${said}; try again later`,
   },
+  /** It passes within minutes, and the request was not begun. */
+  loading: {
+    code: "provider.loading",
+    isRetryable: true,
+    say: (place, said) =>
+      `the server at ${place.baseUrl} is still loading ${place.model}${said}; try again when it is ready`,
+  },
+  serverFull: {
+    code: "provider.full",
+    isRetryable: true,
+    say: (place, said) =>
+      `the server at ${place.baseUrl} has more requests than it takes${said}; try again later, or let it take more`,
+  },
   serverError: {
     code: "provider.server-error",
     isRetryable: true,
