@@ -55,7 +55,8 @@ export interface CompactorOptions {
 
 /** Limited so that summaries do not slow down answers. */
 const maxParallel = 2;
-const defaultMaxDurationMs = 120_000;
+/** A slow server reads for minutes. People's requests don't wait for it. */
+const defaultMaxDurationMs = 15 * 60_000;
 const maxSummaryTokens = 4_000;
 /** Minimum history budget so that even a share of 0 % leaves room for a summary. */
 const minHistoryTokens = 500;

@@ -57,6 +57,7 @@ const maxMessageCharacters = 300;
 const maxChosen = 200;
 /** In a turn, these say something about the request, not about the model. */
 const ofRequest = new Set([
+  "provider.busy",
   ...["provider.aborted", "provider.too-long", "provider.bad-request", "provider.empty", "provider.endless"],
 ]);
 
@@ -180,7 +181,7 @@ export function createModelWatch(options: ModelWatchOptions): ModelWatch {
           const maxMs = mayBeSlow?.(provider) === true ? maxSlowCallMs : maxCallMs;
           const result = await callModel(provider, AbortSignal.any([signal, AbortSignal.timeout(maxMs)]));
           if (result.ok) count({ model: result.model, usage: result.usage });
-          // Busy with people's requests, which say more.
+          // A server that is busy with people's requests says more by those.
           if (signal.aborted || (!result.ok && result.error.code === "provider.busy")) return;
           heard(provider, provider.model, result.ok ? undefined : result.error);
         }),

@@ -277,7 +277,7 @@ test("a model that works otherwise than the settings say needs attention, and th
 test("a check for which a model's server had no room says nothing about the model", async () => {
   const watch = createModelWatch({ log: silentLog, refusal: () => undefined });
   let isBusy = false;
-  watch.observe({
+  const observed = watch.observe({
     ...{ name: "a", model: "a/m" },
     async *stream() {
       const busy = new RemoraError({ code: "provider.busy", place: "provider a", message: "people first" });
@@ -286,6 +286,9 @@ test("a check for which a model's server had no room says nothing about the mode
   });
   isBusy = true;
   await watch.check(signal);
+  // A summary that made room.
+  for await (const event of observed.stream(asking("x", { isBackground: true }), signal))
+    expect(event.type).toBe("error");
   expect(watch.checks()).toMatchObject([{ state: "ok", what: "not asked yet" }]);
   isBusy = false;
   await watch.check(signal);

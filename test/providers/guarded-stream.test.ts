@@ -209,6 +209,45 @@ describe("the wait for the first token", () => {
   );
 });
 
+test("a local server may pause for minutes between two words, and one that stays silent ends", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const collectFrom = async (pauses: number[]) => {
+    const attempt = {
+      place: { ...place, baseUrl: "http://127.0.0.1:8080" },
+      timeouts: defaultTimeouts,
+      request: { messages: [], tools: [] },
+      async *open() {
+        for (const pauseMs of pauses) {
+          yield said;
+          await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        }
+        yield end;
+      },
+    };
+    const events: ModelEvent[] = [];
+    let isOver = false;
+    const collecting = (async () => {
+      for await (const event of guardedStream(attempt, new AbortController().signal)) events.push(event);
+      isOver = true;
+    })();
+    while (!isOver) {
+      await vi.advanceTimersByTimeAsync(5_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await collecting;
+    return events;
+  };
+  try {
+    const slow = await collectFrom([200_000, 200_000, 200_000]);
+    expect(slow.map(({ type }) => type)).toEqual(["text-delta", "text-delta", "text-delta", "end"]);
+    expect((await collectFrom([200_000, 3_600_000])).at(-1)).toMatchObject({
+      error: { code: "provider.idle-timeout" },
+    });
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 // Node's client itself gives up after five minutes. Here it does after one second.
 test("headers that come late and long pauses are not cut by the HTTP client, over each protocol", async () => {
   const usual = getGlobalDispatcher();
