@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { checkDisk } from "../health/disk.ts";
 import { markRun, readRun, unmarkRun } from "../health/last-run.ts";
-import type { ModelWatch } from "../health/model-watch.ts";
+import { type ModelWatch, maxSlowCallMs } from "../health/model-watch.ts";
 import { createHealthMonitor, type HealthMonitor, type HealthProbe } from "../health/monitor.ts";
 import { restartText } from "../health/owner-notice-text.ts";
 import { createOwnerNotices } from "../health/owner-notices.ts";
@@ -50,6 +50,7 @@ const modelsEveryMs = 60_000;
 /** A check reads the whole file. */
 const maxFilesMs = 600_000;
 const filesEveryMs = 24 * 3_600_000;
+const maxModelsMs = maxSlowCallMs + 5_000;
 const maxNamedRecords = 5;
 const storeKey = "health:written";
 
@@ -86,7 +87,7 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
       run: () => checkLargeFiles(state, settings.data),
     },
     ...(takesTurns(role) && modelCall && options.providers === undefined
-      ? [{ name: "models", everyMs: Math.max(everyMs, modelsEveryMs), run: modelsProbe(parts) }]
+      ? [{ name: "models", everyMs: Math.max(everyMs, modelsEveryMs), maxMs: maxModelsMs, run: modelsProbe(parts) }]
       : []),
   ];
   const monitor: HealthMonitor = createHealthMonitor({ log });

@@ -11,6 +11,7 @@ import type { Provider } from "../ports/provider.ts";
 import type { Payer } from "../ports/usage.ts";
 import { createCascade } from "../providers/cascade.ts";
 import { createNetwork, type Network } from "../providers/network.ts";
+import { isKnownService } from "../providers/patience.ts";
 import { createRefusedKeys } from "../providers/refused-keys.ts";
 import { createProviders, type ProviderStatus, warningsOf } from "../providers/select.ts";
 import { createProxyRules } from "../proxy/proxy-rules.ts";
@@ -60,6 +61,7 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
   const watch = createModelWatch({
     log,
     refusal: (one) => refusedKeys.reasonOf(one, one.model),
+    mayBeSlow: ({ address }) => address !== undefined && !isKnownService(address),
   });
   const providers = chosen.map(watch.observe);
   const network = createNetwork({

@@ -41,6 +41,8 @@ const duration = /^-?(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
 const durationError =
   'write seconds, such as 1800, or a time with its unit, such as "30m"; -1: for ever; null: Ollama decides';
 
+const concurrency = z.number().int().min(1).max(1_000).nullable().default(null);
+
 const models = z
   .strictObject({
     order: z.array(z.enum(providerNames)).default([...providerNames]),
@@ -56,6 +58,7 @@ const models = z
         effort: z.enum(["low", "medium", "high", "xhigh", "max"]).nullable().default(null),
         apiKey: optionalKey,
         baseUrl: optionalText,
+        concurrency,
       })
       .prefault({}),
     openai: z
@@ -65,6 +68,7 @@ const models = z
         effort: z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullable().default(null),
         apiKey: optionalKey,
         baseUrl: optionalText,
+        concurrency,
       })
       .prefault({}),
     ollama: z
@@ -80,13 +84,14 @@ const models = z
           .union([z.number().int(), text.regex(duration, durationError)], durationError)
           .nullable()
           .default("30m"),
+        concurrency,
       })
       .prefault({}),
     timeouts: z
       .strictObject({
         connectMs: milliseconds.default(10_000),
-        firstTokenMs: milliseconds.default(60_000),
-        idleMs: milliseconds.default(60_000),
+        firstTokenMs: milliseconds.nullable().default(null),
+        idleMs: milliseconds.nullable().default(null),
       })
       .prefault({}),
   })

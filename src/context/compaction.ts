@@ -10,7 +10,7 @@
  * Nothing waits for compaction. A failure changes nothing, and a later turn tries again.
  */
 import PQueue from "p-queue";
-import { messageOf, RemoraError } from "../lib/errors.ts";
+import { messageOf, RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createLruMap } from "../lib/lru-map.ts";
 import type { Leases } from "../ports/cluster.ts";
@@ -55,7 +55,8 @@ export interface CompactorOptions {
 
 /** Limited so that summaries do not slow down answers. */
 const maxParallel = 2;
-const defaultMaxDurationMs = 120_000;
+/** A slow server reads for minutes. People's requests don't wait for it. */
+const defaultMaxDurationMs = 15 * 60_000;
 const maxSummaryTokens = 4_000;
 /** Minimum history budget so that even a share of 0 % leaves room for a summary. */
 const minHistoryTokens = 500;
@@ -92,7 +93,7 @@ export function createCompactor(options: CompactorOptions): Compactor {
       await compact(turn, AbortSignal.any([closing.signal, lease.signal, timeLimit]));
       failures.delete(conversationId);
     } catch (thrown) {
-      throw timeLimit.aborted ? tooSlow(maxDurationMs) : thrown;
+      throw timeLimit.aborted && !isBusy(thrown) ? tooSlow(maxDurationMs) : thrown;
     } finally {
       await lease.release();
     }
@@ -131,6 +132,7 @@ export function createCompactor(options: CompactorOptions): Compactor {
     const endUser = await options.endUserOf?.(payerOf(turn));
     const asked = {
       ...request,
+      isBackground: true as const,
       declinedBy: taken.flatMap((exchange) => exchange.declinedBy ?? []),
       ...(permit.isWithoutFallback === true ? { isWithoutFallback: true } : {}),
       ...(preferredModel === undefined ? {} : { preferredModel }),
@@ -152,7 +154,8 @@ export function createCompactor(options: CompactorOptions): Compactor {
   }
 
   function failed(conversationId: string, thrown: unknown): void {
-    if (closing.signal.aborted) return;
+    // After a later turn there may be room.
+    if (closing.signal.aborted || isBusy(thrown)) return;
     const count = (failures.get(conversationId)?.count ?? 0) + 1;
     failures.set(conversationId, { count, turnsToPass: turnsBeforeRetry[count - 1] ?? Math.max(...turnsBeforeRetry) });
     log.warn(
@@ -221,6 +224,11 @@ function emptySummary(model: string): RemoraError {
     message: `${model} wrote no summary`,
     isRetryable: true,
   });
+}
+
+/** People's requests went first. */
+function isBusy(thrown: unknown): boolean {
+  return remoraErrorIn(thrown)?.code === "provider.busy";
 }
 
 function tooSlow(maxDurationMs: number): RemoraError {

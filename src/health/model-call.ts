@@ -26,6 +26,7 @@ const request: ModelRequest = {
     },
   ],
   maxOutputTokens,
+  isBackground: true,
   isWithoutFallback: true,
 };
 

@@ -51,10 +51,13 @@ const longestMoneyRestMs = 6 * moneyRestMs;
 /** Rates are counted by the minute or the day, and most by the minute. */
 const longLimitMs = 30 * 60_000;
 const maxCallMs = 20_000;
+/** To give up a model while it loads ends the loading. */
+export const maxSlowCallMs = 300_000;
 const maxMessageCharacters = 300;
 const maxChosen = 200;
 /** In a turn, these say something about the request, not about the model. */
 const ofRequest = new Set([
+  "provider.busy",
   ...["provider.aborted", "provider.too-long", "provider.bad-request", "provider.empty", "provider.endless"],
 ]);
 
@@ -71,10 +74,13 @@ export interface ModelWatchOptions {
   log: Log;
   /** Why the model's key counts as refused. Such a model rests, so it is not called while another one can answer. */
   refusal(provider: Provider): Failure | undefined;
+  /** Of servers that may first load the model. By default, every server must answer a small call in seconds. */
+  mayBeSlow?(provider: Provider): boolean;
   now?: () => number;
 }
 
-export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOptions): ModelWatch {
+export function createModelWatch(options: ModelWatchOptions): ModelWatch {
+  const { log, refusal, mayBeSlow, now = Date.now } = options;
   const known = new Map<string, Heard>();
   const chosen = new Set<string>();
   const told = new Set<string>();
@@ -170,12 +176,13 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
       const asked = [...known.values()]
         .filter((one) => isAskable(one) && !(isOtherLeft && refused.some(({ provider }) => provider === one.provider)))
         .map(({ provider }) => provider);
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(maxCallMs)]);
       await Promise.all(
         asked.map(async (provider) => {
-          const result = await callModel(provider, limit);
+          const maxMs = mayBeSlow?.(provider) === true ? maxSlowCallMs : maxCallMs;
+          const result = await callModel(provider, AbortSignal.any([signal, AbortSignal.timeout(maxMs)]));
           if (result.ok) count({ model: result.model, usage: result.usage });
-          if (signal.aborted) return;
+          // A server that is busy with people's requests says more by those.
+          if (signal.aborted || (!result.ok && result.error.code === "provider.busy")) return;
           heard(provider, provider.model, result.ok ? undefined : result.error);
         }),
       );

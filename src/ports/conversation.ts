@@ -36,8 +36,8 @@ export interface Conversations {
    */
   stopFor(message: InboundMessage): Promise<boolean>;
   /**
-   * For a message that says `stop` and begins a conversation of its own in a DM: stops what its author has asked before in the
-   * other ones there. Resolves to the number of requests.
+   * For a message that says `stop` and begins a conversation of its own, in a DM or as a mention in a channel: stops what its
+   * author has asked before in the other ones there, and nothing of anybody else. Resolves to the number of requests.
    */
   stopBeside(message: InboundMessage): Promise<number>;
   stopScope(scope: Scope): Promise<number>;

@@ -67,7 +67,7 @@ export interface InboundMessage {
   /** The platform's message that the answer belongs to, if `id` is not one, because a person pressed Retry. */
   replyTo?: string;
   at: number;
-  /** A reply in a thread of a DM. */
+  /** A reply in a thread. */
   isInThread?: boolean;
   /** Where the request was asked, if it is answered elsewhere. What was said before it is read there. Set only by Remora itself. */
   askedAt?: { conversationId: string; messageId: string };

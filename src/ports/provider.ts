@@ -69,6 +69,8 @@ export interface ModelRequest {
   preferredModel?: string;
   /** The person who asked, as a digest. Services use it to tell misuse by one person from that of a whole installation. */
   endUser?: string;
+  /** Nobody waits for the answer, so people's requests go first, and it ends with `provider.busy` if one comes. */
+  isBackground?: true;
   /** No other model may answer instead. */
   isWithoutFallback?: boolean;
   /** The turn has already changed something, so no other model goes on where one declined. */
@@ -109,7 +111,7 @@ export type StopReason =
 export const repetitionCharacters = 2_000;
 
 export type ModelEvent =
-  /** Says to people why the answer takes longer, such as "Asking another model". Comes before any output. */
+  /** Says to people why the answer takes longer, such as "Asking another model", or what goes on again. Comes before any output. */
   | { type: "notice"; text: string }
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
@@ -128,6 +130,9 @@ export type ModelEvent =
       insteadBecause?: string;
     }
   | { type: "error"; error: RemoraError };
+
+/** What people read while a model is asked. */
+export const thinkingNotice = { type: "notice", text: "Thinking" } as const satisfies ModelEvent;
 
 /** A model that works only because the provider did not follow the settings. */
 export interface ProviderAdvice {

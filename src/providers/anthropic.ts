@@ -5,8 +5,9 @@ import type { ToolImage } from "../ports/tool.ts";
 import { type ClaudeParameters, claudeParameters, type Effort } from "./anthropic-parameters.ts";
 import { callBlock, carriedBlocks, createPrefix, type Prefix } from "./anthropic-thinking.ts";
 import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
-import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
+import { guardedStream, type StreamCall, type StreamPiece } from "./guarded-stream.ts";
 import { createParameterFallback } from "./optional-parameters.ts";
+import { defaultTimeouts, longestMs, type Timeouts } from "./patience.ts";
 import { digestOfKey } from "./refused-keys.ts";
 import { mayCall, modelOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
@@ -46,7 +47,7 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
       const { Anthropic } = await import("@anthropic-ai/sdk");
       return new Anthropic({
         ...{ apiKey: keyNow(), authToken: null, baseURL: baseUrl },
-        ...{ maxRetries: 0, fetch, logLevel: "off" },
+        ...{ maxRetries: 0, timeout: longestMs, fetch, logLevel: "off" },
       });
     },
     (client) => {

@@ -66,7 +66,7 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
         else if (!signal.aborted) rests.failed(candidate, event.error);
         const mayMoveOn =
           !(isRefusal && isRefusalFinal) && (shown === "nothing" || (shown === "text" && event.error.isRetryable));
-        if (mayMoveOn && !signal.aborted && event.error.code !== "provider.aborted") {
+        if (mayMoveOn && !signal.aborted && !/^provider\.(?:aborted|busy)$/.test(event.error.code)) {
           if (shown === "text") broken = candidate.model;
           return { error: event.error, hasText: shown === "text" };
         }
@@ -93,8 +93,11 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       const tries = triesOf.get(candidate) ?? { left: maxRequests };
       triesOf.set(candidate, tries);
       const asked: ModelRequest = { ...request, ...connection, ...fits, tries };
+      const left = tries.left;
       const failure = yield* once(candidate, asked, insteadBecause);
       if (failure === undefined) return undefined;
+      // Nothing was tried.
+      if (/^provider\.(?:loading|full)$/.test(failure.error.code)) tries.left = left;
       const isTooLong = failure.error.code === "provider.too-long" && shorter !== undefined;
       const isBroken = failure.hasText || ["provider.cut", "provider.bad-call"].includes(failure.error.code);
       const isSpent = () => tries.left <= 0;

@@ -13,9 +13,10 @@ import { pause } from "../lib/backoff.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { withoutPlace } from "../lib/text/without-place.ts";
 import type { Events } from "../ports/events.ts";
-import type { ModelEvent, ModelRequest, Provider } from "../ports/provider.ts";
+import { type ModelEvent, type ModelRequest, type Provider, thinkingNotice } from "../ports/provider.ts";
 import { type Attempts, createAttempts, type FailedAttempt } from "./attempt.ts";
 import type { Network } from "./network.ts";
+import { isKnownService } from "./patience.ts";
 import { createRefusedKeys, type RefusedKeys } from "./refused-keys.ts";
 import { createRests, isNetworkCode, type RankedProvider, type Rests } from "./rests.ts";
 import { createScout, type Scout } from "./scout.ts";
@@ -38,6 +39,17 @@ export interface CascadeOptions {
 
 /** The model declined in an earlier turn, and was not asked now. It must not count as declining once more. */
 const declinedEarlier = "provider.declined-earlier";
+
+/** A server that says so has not begun the request, and will take it within minutes. */
+const unreadyTexts: Readonly<Record<string, string>> = {
+  "provider.loading": "Waiting: the server loads the model",
+  "provider.full": "Waiting: the model's server is busy",
+};
+/** As long as a large model loads from a slow disk. */
+const longestLoadMs = 10 * 60_000;
+const pausesOfUnready = 3;
+/** A server that is not ready says so at once. */
+const acceptedMs = 1_000;
 
 /** A network that swallows packets costs this once. Slow networks connect sooner, even with one lost packet. */
 const defaultMaxConnectMs = 1_900;
@@ -76,13 +88,19 @@ export function createCascade(options: CascadeOptions): Provider {
         scout.stop();
       }
     }
-    const last = failed.at(-1);
-    const next = last === undefined ? undefined : yield* lastResort(candidates, failed, signal);
-    if (last !== undefined && next !== undefined) {
+    const until = now() + longestLoadMs;
+    for (let isLast = false; !isLast; ) {
+      const last = failed.at(-1);
+      const unready = now() < until && !signal.aborted ? failed.findLast(isUnready) : undefined;
+      const next = unready === undefined ? yield* lastResort(candidates, failed, signal) : unready.candidate;
+      if (last === undefined || next === undefined) break;
+      if (unready !== undefined) yield* waitFor(unready, signal);
       if (next.model !== last.candidate.model) moveOn(last, next);
-      const failure = yield* answer(attempts, next, wanted, failed, declinedBy);
+      const asked = answer(attempts, next, wanted, failed, declinedBy);
+      const failure = yield* unready === undefined ? asked : thinkingAfter(acceptedMs, asked, signal);
       if (failure === undefined) return;
       failed.push(failure);
+      isLast = !isUnready(failure);
     }
     yield { type: "error", error: summary(failed) };
   }
@@ -113,11 +131,21 @@ export function createCascade(options: CascadeOptions): Provider {
     if (others.length > 0) return rests.dueFirst(others);
     const [only] = failed;
     if (only === undefined || failed.length > 1 || !only.error.isRetryable || only.wasRepeated) return undefined;
+    // It may only be slow, and would begin the same work anew.
+    if (/-timeout$/.test(only.error.code) && !isNetworkCode(only.error.code) && isPatient(only.candidate))
+      return undefined;
     const waitMs = Math.max(pauseMs, only.error.retryAfterMs ?? 0);
     if (waitMs > longestPauseMs) return undefined;
     yield { type: "notice", text: `Asking the model again in ${Math.ceil(waitMs / 1_000)} s` };
     await pause(waitMs, signal);
+    yield thinkingNotice;
     return only.candidate;
+  }
+
+  /** Its own time, if it names one. */
+  async function* waitFor({ error }: FailedAttempt, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    yield { type: "notice", text: unreadyTexts[error.code] ?? "Waiting for the model's server" };
+    await pause(Math.min(error.retryAfterMs ?? pauseMs * pausesOfUnready, longestPauseMs), signal);
   }
 
   function moveOn({ candidate, error }: FailedAttempt, next: RankedProvider): void {
@@ -136,6 +164,32 @@ export function createCascade(options: CascadeOptions): Provider {
   }
 
   return { name: "cascade", model: first.model, stream };
+}
+
+function isUnready({ error }: FailedAttempt): boolean {
+  return error.code in unreadyTexts;
+}
+
+/** Says that the model thinks once it has taken the request. */
+async function* thinkingAfter<T>(
+  ms: number,
+  events: AsyncGenerator<ModelEvent, T>,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent, T> {
+  try {
+    const first = events.next();
+    const isRefused = first.then(() => true);
+    if (!(await Promise.race([isRefused, pause(ms, signal).then(() => false)]))) yield thinkingNotice;
+    let next = await first;
+    for (; !next.done; next = await events.next()) yield next.value;
+    return next.value;
+  } finally {
+    events.return?.(undefined as T).catch(() => {});
+  }
+}
+
+function isPatient({ provider: { address } }: RankedProvider): boolean {
+  return address !== undefined && !isKnownService(address);
 }
 
 function candidatesOf(providers: Provider[], preferred: string | undefined): RankedProvider[] {

@@ -185,11 +185,18 @@ export const failureKinds = {
     isRetryable: true,
     say: (_place, said) => `the service is overloaded${said}; try again later`,
   },
-  /** As llama.cpp says after its start, and services that load a model when somebody asks for it. */
+  /** It passes within minutes, and the request was not begun. */
   loading: {
-    code: "provider.overloaded",
+    code: "provider.loading",
     isRetryable: true,
-    say: (place, said) => `${place.model} is still being loaded by its server${said}; try again in a minute`,
+    say: (place, said) =>
+      `the server at ${place.baseUrl} is still loading ${place.model}${said}; try again when it is ready`,
+  },
+  serverFull: {
+    code: "provider.full",
+    isRetryable: true,
+    say: (place, said) =>
+      `the server at ${place.baseUrl} has more requests than it takes${said}; try again later, or let it take more`,
   },
   serverError: {
     code: "provider.server-error",
@@ -284,6 +291,13 @@ export const failureKinds = {
     isRetryable: true,
     say: (place, said) =>
       `${place.model} did not start to answer${said}; try again, or raise models.timeouts.firstTokenMs`,
+  },
+  /** Of a server that may only be slow. */
+  firstTokenTooLate: {
+    code: "provider.first-token-timeout",
+    isRetryable: true,
+    say: (place, said) =>
+      `${place.model} at ${place.baseUrl} did not start to answer${said}; if it is only slow, set models.timeouts.firstTokenMs to more than that, or lower context.tokens`,
   },
   idleTimeout: {
     code: "provider.idle-timeout",

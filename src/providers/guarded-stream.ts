@@ -5,27 +5,16 @@
  */
 import { type RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { inBatches } from "../lib/in-batches.ts";
+import { durationText } from "../ports/progress.ts";
 import { type ModelEvent, type ModelRequest, maxProviderStateLength, type Usage } from "../ports/provider.ts";
 import { createAnswerBounds } from "./answer-bounds.ts";
 import { createCheckedFetch, withRepairedEvents } from "./checked-fetch.ts";
 import { type FailureDetails, failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
+import { type Limits, limitsOf, type Timeouts, withoutClientTimeouts } from "./patience.ts";
 import { cleanUsage } from "./reported-usage.ts";
 import { createTextCallReader } from "./text-call-reader.ts";
 import { withUnknownCalls } from "./unknown-text-call.ts";
-
-export interface Timeouts {
-  /** Until the request is sent. */
-  connectMs: number;
-  /** From sending the request to the model's first output. */
-  firstTokenMs: number;
-  /** Between two outputs. Multiplied by `thinkingFactor` while the model thinks, because services are silent then. */
-  idleMs: number;
-}
-
-const thinkingFactor = 5;
-
-export const defaultTimeouts: Timeouts = { connectMs: 10_000, firstTokenMs: 60_000, idleMs: 60_000 };
 
 /**
  * Output of a provider's generator. `progress` only shows that the stream is alive; after `thinking` the model may be
@@ -52,7 +41,7 @@ export interface StreamAttempt {
   place: ProviderPlace;
   timeouts: Timeouts;
   request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "named" | "messages" | "tries"> &
-    Partial<Pick<ModelRequest, "maxOutputTokens">>;
+    Partial<Pick<ModelRequest, "system" | "maxOutputTokens">>;
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
@@ -65,16 +54,17 @@ const drainMs = 1_000;
 export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal): AsyncGenerator<ModelEvent> {
   const { place } = attempt;
   const controller = new AbortController();
-  const deadline = createDeadline(attempt.timeouts, attempt.request.connectMs, controller);
+  const limits = limitsOf(attempt.timeouts, place.baseUrl, attempt.request);
+  const deadline = createDeadline(limits, attempt.request.connectMs, controller);
   const combined = AbortSignal.any([signal, controller.signal]);
   const checked = createCheckedFetch(place, combined, () => {
     deadline.connected();
     attempt.request.onSent?.();
   });
-  const fetchNow: typeof globalThis.fetch = async (...sent) => {
+  const fetchNow: typeof globalThis.fetch = async (input, init) => {
     deadline.connecting();
     if (attempt.request.tries !== undefined) attempt.request.tries.left -= 1;
-    return withRepairedEvents(place, await checked.fetch(...sent), deadline.waiting);
+    return withRepairedEvents(place, await checked.fetch(input, withoutClientTimeouts(init)), deadline.waiting);
   };
   const explain = (thrown: unknown): RemoraError => {
     if (signal.aborted) return failure(place, "aborted");
@@ -242,7 +232,7 @@ async function pull(
       onStop(reject);
       iterator.next().then(resolve, reject);
     });
-    if (!result.done) deadline.heard(result.value.type === "thinking");
+    if (!result.done) deadline.heard(result.value);
     return result.done ? undefined : result.value;
   } finally {
     deadline.pause();
@@ -291,20 +281,20 @@ interface Deadline {
   connected: () => void;
   /** The service keeps the connection open while the model is silent. Counts once, so it may not last for ever. */
   waiting: () => void;
-  heard(isThinking: boolean): void;
+  heard(piece: StreamPiece): void;
   clear(): void;
   failure(place: ProviderPlace): RemoraError | undefined;
 }
 
 type Phase = "load" | "connect" | "firstToken" | "idle" | "thinking";
 
-function createDeadline(timeouts: Timeouts, maxConnectMs: number | undefined, controller: AbortController): Deadline {
+function createDeadline(most: Limits, maxConnectMs: number | undefined, controller: AbortController): Deadline {
   const limits: Record<Phase, number> = {
-    load: timeouts.connectMs,
-    connect: Math.min(timeouts.connectMs, maxConnectMs ?? timeouts.connectMs),
-    firstToken: timeouts.firstTokenMs,
-    idle: timeouts.idleMs,
-    thinking: timeouts.idleMs * thinkingFactor,
+    load: most.connectMs,
+    connect: Math.min(most.connectMs, maxConnectMs ?? most.connectMs),
+    firstToken: most.firstTokenMs,
+    idle: most.idleMs,
+    thinking: most.thinkingMs,
   };
   const kinds: Record<Phase, FailureKind> = {
     load: "connectTimeout",
@@ -316,6 +306,7 @@ function createDeadline(timeouts: Timeouts, maxConnectMs: number | undefined, co
   let phase: Phase = "load";
   let expired: Phase | undefined;
   let isRunning = false;
+  let hasOutput = false;
   let timed: Phase | undefined;
   let timer: NodeJS.Timeout | undefined;
 
@@ -353,8 +344,11 @@ function createDeadline(timeouts: Timeouts, maxConnectMs: number | undefined, co
       enter("connect", "firstToken");
     },
     waiting: () => enter("firstToken", "thinking"),
-    heard(isThinking) {
-      phase = isThinking ? "thinking" : "idle";
+    heard(piece) {
+      // Servers that have only begun may say so at once, and then read the prompt.
+      const isBeginning = !hasOutput && piece.type === "progress" && !piece.length;
+      hasOutput ||= !isBeginning && !(piece.type === "thinking" && !piece.length);
+      phase = isBeginning || piece.type === "thinking" ? "thinking" : "idle";
     },
     clear() {
       isRunning = false;
@@ -362,7 +356,11 @@ function createDeadline(timeouts: Timeouts, maxConnectMs: number | undefined, co
     },
     failure(place) {
       if (expired === undefined) return undefined;
-      return failure(place, kinds[expired], { note: `waited ${limits[expired] / 1000} s` });
+      // With no output, and no shorter limit from the settings, it is the first token that did not come.
+      const isUnbegun = expired === "thinking" && !hasOutput && most.thinkingMs >= most.firstTokenMs;
+      const isSlow = most.isPatient && (expired === "firstToken" || isUnbegun);
+      const kind = isSlow ? "firstTokenTooLate" : kinds[expired];
+      return failure(place, kind, { note: `waited ${durationText(limits[expired])}` });
     },
   };
 }

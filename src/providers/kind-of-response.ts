@@ -96,8 +96,12 @@ const below: Rule[] = [
   { kind: "rateLimited", codes: /rate_limit/ },
   {
     kind: "loading",
-    words: /^loading model\b|\bmodel\b.{0,100}\b(?:is|being) (?:(?:currently|still) )?(?:being )?load(?:ing|ed)\b/i,
+    words: any(
+      /^(?:the )?model\b.{0,120}\b(?:is|still|currently) (?:being )?load(?:ing|ed)/,
+      /^(?:the server is )?(?:still |currently )?loading (?:the )?(?:\S+ )?model\b/,
+    ),
   },
+  { kind: "serverFull", words: /^server busy, please try again|maximum pending requests exceeded/i },
   { kind: "overloaded", codes: /overloaded/i },
   { kind: "overloaded", words: /overloaded/i },
   { kind: "limitOverContext", words: [promptTooLong, limitName], notAt: 429 },
@@ -160,8 +164,9 @@ const believed: Readonly<Record<number, readonly FailureKind[]>> = {
   413: [],
   429: ["noCredit", "spendLimit", "tooLong", "overloaded"],
   // As Ollama's engine for Apple's chips and some gateways say it.
-  500: ["tooLong", "limitOverContext", "refused"],
-  503: ["loading"],
+  500: ["tooLong", "limitOverContext", "refused", "loading"],
+  502: ["loading"],
+  503: ["loading", "serverFull"],
 };
 
 const aboutAccess =

@@ -98,6 +98,12 @@ export function createNetwork(options: NetworkOptions): Network {
   };
 }
 
+/** True for an address of this machine or of a private network. */
+export function isLocalAddress(address: string): boolean {
+  const url = URL.parse(address);
+  return url !== null && isLocalHost(url);
+}
+
 /** Names without a dot and of private networks count, such as Docker's names of other containers. */
 function isLocalHost({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");

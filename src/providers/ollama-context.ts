@@ -6,7 +6,6 @@
 import { totalmem } from "node:os";
 import { formatNumber } from "../lib/text/format-number.ts";
 import type { HealthCheck } from "../ports/health.ts";
-import type { ModelRequest } from "../ports/provider.ts";
 import { describeOllamaModel, hostnameOf, type OllamaFacts, probeOllama } from "./ollama-models.ts";
 
 export interface ContextWishes {
@@ -75,10 +74,6 @@ const learnedMs = 3_600_000;
 const contextStep = 1_024;
 /** Of the machine's memory, as in Ollama's own estimate. */
 const usableMemory = 0.8;
-/** What Ollama gives by itself, and how slowly a CPU reads more than that. */
-const defaultContextTokens = 4_096;
-const readingMsPerToken = 25;
-const charactersPerToken = 4;
 
 export function createOllamaContexts(
   host: string,
@@ -157,14 +152,6 @@ export function createOllamaContexts(
       return true;
     },
   };
-}
-
-/** How much longer than usual a model may read a prompt that is longer than Ollama would take by itself. */
-export function readingMs({ system, messages, tools }: ModelRequest): number {
-  const words = JSON.stringify([system, messages, tools], (key, value) =>
-    key === "base64" || key === "images" ? undefined : value,
-  );
-  return Math.max(0, words.length / charactersPerToken - defaultContextTokens) * readingMsPerToken;
 }
 
 /** Of another machine, nothing is known. */

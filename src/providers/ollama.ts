@@ -13,11 +13,12 @@ import { stopOf } from "./answer-end.ts";
 import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
-import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
-import { type ContextWishes, createOllamaContexts, type OllamaContexts, readingMs } from "./ollama-context.ts";
+import { guardedStream, type StreamCall, type StreamPiece } from "./guarded-stream.ts";
+import { type ContextWishes, createOllamaContexts, type OllamaContexts } from "./ollama-context.ts";
 import { defaultOllamaHost, ollamaUrlOf } from "./ollama-models.ts";
 import { carryOf, chatRequest, type RequestSettings } from "./ollama-request.ts";
 import { createParameterFallback, type OptionalParameter } from "./optional-parameters.ts";
+import { defaultTimeouts, type Timeouts } from "./patience.ts";
 import { tokensIn } from "./reported-usage.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
@@ -58,11 +59,10 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
     promptTokens: (model) => contexts.promptTokens(model.replace(/^ollama\//, "")),
     stream(request, signal) {
       const place = ollamaPlace(modelOf(request, "ollama", options.model), { ...options, host });
-      const firstTokenMs = timeouts.firstTokenMs + readingMs(request);
       const answer = (asked: ModelRequest, leftOut: ReadonlySet<string>) => {
         const server = { contexts, keepAlive, think: leftOut.has(thinkParameter.name) ? undefined : think };
         const open = (call: StreamCall) => ask(server, place, asked, call);
-        return guardedStream({ place, timeouts: { ...timeouts, firstTokenMs }, request: asked, open }, signal);
+        return guardedStream({ place, timeouts, request: asked, open }, signal);
       };
       const sent = think === undefined ? [] : [thinkParameter];
       return pictures.stream(place.model, request, (asked) =>

@@ -4,7 +4,7 @@ import type OpenAI from "openai";
 import type { ModelRequest } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
 import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
-import type { Timeouts } from "./guarded-stream.ts";
+import { longestMs, type Timeouts } from "./patience.ts";
 import { wellFormed } from "./request-mapping.ts";
 
 export type ReasoningEffort = Exclude<OpenAI.ReasoningEffort, null>;
@@ -47,6 +47,7 @@ export async function createOpenAiClient({ baseUrl }: OpenAiOptions, fetch: type
     apiKey: noKey,
     baseURL: baseUrl ?? openAiUrl,
     maxRetries: 0,
+    timeout: longestMs,
     fetch,
     logLevel: "off",
   });

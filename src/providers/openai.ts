@@ -6,7 +6,7 @@ import type OpenAI from "openai";
 import type { ModelRequest, Provider, ProviderAdvice, Tries } from "../ports/provider.ts";
 import { failure, type ServiceRefusal, serviceRefusalIn } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
-import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece } from "./guarded-stream.ts";
+import { guardedStream, type StreamCall, type StreamPiece } from "./guarded-stream.ts";
 import { createOpenAiClient, noKey, type OpenAiOptions, openAiPlace, openAiUrl } from "./openai-client.ts";
 import {
   apiNames,
@@ -17,6 +17,7 @@ import {
   isSameDialect,
   lasting,
 } from "./openai-dialect.ts";
+import { defaultTimeouts } from "./patience.ts";
 import { digestOfKey } from "./refused-keys.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";

@@ -9,7 +9,6 @@ import { createAnthropicProvider, isClaudesOwn } from "./anthropic.ts";
 import { type Effort, knowsEffort } from "./anthropic-parameters.ts";
 import { createDemoProvider } from "./demo.ts";
 import type { SettingNames } from "./failure-kinds.ts";
-import type { Timeouts } from "./guarded-stream.ts";
 import { createOllamaProvider, type OllamaOptions } from "./ollama.ts";
 import { type ContextWishes, createOllamaContexts } from "./ollama-context.ts";
 import {
@@ -23,22 +22,32 @@ import {
 } from "./ollama-models.ts";
 import { createOpenAiProvider } from "./openai.ts";
 import type { OpenAiOptions } from "./openai-client.ts";
+import type { Timeouts } from "./patience.ts";
+import { queued, usualConcurrency } from "./server-queue.ts";
 
 export interface ProviderSettings {
   /** The preferred one first. Unknown names are reported. */
   order: string[];
-  anthropic: { apiKey?: string; baseUrl?: string; model: string; effort?: Effort } & SettingNames;
-  openai: { apiKey?: string } & Pick<OpenAiOptions, "baseUrl" | "model" | "api" | "effort"> & SettingNames;
+  anthropic: { apiKey?: string; baseUrl?: string; model: string; effort?: Effort } & Concurrency & SettingNames;
+  openai: { apiKey?: string } & Pick<OpenAiOptions, "baseUrl" | "model" | "api" | "effort"> &
+    Concurrency &
+    SettingNames;
   ollama: Pick<OllamaOptions, "host" | "think" | "keepAlive"> & {
     model?: string;
     context: ContextWishes;
-  } & SettingNames;
+  } & Concurrency &
+    SettingNames;
   /** The key at this moment. By default, keys do not change. */
   keyOf?(name: "anthropic" | "openai"): string | undefined;
   preferred?: string;
   timeouts: Timeouts;
   /** Rejects if only the demo model is left and the settings do not name it alone. */
   refusesDemo?: boolean;
+}
+
+/** The most requests at once. Absent: by the address. */
+interface Concurrency {
+  concurrency?: number;
 }
 
 export interface ProviderStatus {
@@ -171,6 +180,11 @@ async function candidateOf(
   }
 }
 
+/** What the provider sends to its server waits here for its turn. */
+function limited(provider: Provider, { concurrency }: Concurrency): Provider {
+  return queued(provider, concurrency ?? usualConcurrency(provider.name, provider.address));
+}
+
 function anthropicCandidate(
   options: ProviderSettings["anthropic"],
   { timeouts, keyOf }: ProviderSettings,
@@ -186,9 +200,11 @@ function anthropicCandidate(
     apiKey: () => keyOf?.("anthropic") ?? options.apiKey ?? "not-needed",
   });
   const status = { name: "anthropic", model, isReady: true, hint: whereOf(options.baseUrl) };
-  if (options.effort === undefined || knowsEffort(options.model) !== false) return { provider, status };
+  if (options.effort === undefined || knowsEffort(options.model) !== false)
+    return { provider: limited(provider, options), status };
   const what = `${options.model} has no effort, so models.anthropic.effort does nothing`;
-  return { provider, status: { ...status, warning: () => ({ what, todo: "Remove it, or choose another model" }) } };
+  const warning = () => ({ what, todo: "Remove it, or choose another model" });
+  return { provider: limited(provider, options), status: { ...status, warning } };
 }
 
 function openAiCandidate(options: ProviderSettings["openai"], { timeouts, keyOf }: ProviderSettings): ProbedProvider {
@@ -196,7 +212,8 @@ function openAiCandidate(options: ProviderSettings["openai"], { timeouts, keyOf 
   const problem = problemOf(options, "openai");
   if (problem !== undefined) return { status: { name: "openai", model, isReady: false, hint: problem } };
   const provider = createOpenAiProvider({ ...options, timeouts, apiKey: () => keyOf?.("openai") ?? options.apiKey });
-  return { provider, status: { name: "openai", model, isReady: true, hint: whereOf(options.baseUrl) } };
+  const status = { name: "openai", model, isReady: true, hint: whereOf(options.baseUrl) };
+  return { provider: limited(provider, options), status };
 }
 
 /** Returns what is missing. Requires a key only for the default address, because other servers may need none. */
@@ -229,7 +246,7 @@ async function ollamaCandidate(
   if (model === undefined || !isUsable)
     return { status: { ...status, isReady: false, hint: missing(options, models) } };
   const contexts = createOllamaContexts(host, context);
-  const provider = createOllamaProvider({ ...options, host, model, timeouts, context: contexts });
+  const provider = limited(createOllamaProvider({ ...options, host, model, timeouts, context: contexts }), options);
   const readiness = ollamaReadiness(host, { model, ...options }, models);
   if (!readiness.isReady) return { provider, status: { ...status, ...readiness } };
   const { facts } = await contexts.of(model, within);

@@ -1,11 +1,9 @@
 /** Durations, clock times and counts, as people say them. */
+import { durationText } from "../ports/progress.ts";
 
+/** As the status says it while people wait, but with tenths of a second. */
 export function duration(ms: number): string {
-  if (ms < 950) return `${Math.max(0.1, Math.round(ms / 100) / 10)} s`;
-  if (ms < 59_500) return `${Math.round(ms / 1000)} s`;
-  if (ms < 3_570_000) return `${Math.round(ms / 60_000)} min`;
-  const minutes = Math.round(ms / 60_000);
-  return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return ms < 950 ? `${Math.max(0.1, Math.round(ms / 100) / 10)} s` : durationText(Math.round(ms / 1_000) * 1_000);
 }
 
 /** UTC, because nobody's time zone is known on every service. */

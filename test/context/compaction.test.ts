@@ -201,6 +201,22 @@ describe("compaction", () => {
     expect((await read()).summary).toBeDefined();
   });
 
+  test("makes room for people without a word, and is written after a later turn", async () => {
+    const { log, said } = recordingLog();
+    let isBusy = true;
+    const { requests, provider } = createModel(() =>
+      isBusy ? fails("provider.busy", "people first") : says("- they talked", "test/model"),
+    );
+    const { add, read } = createCompaction(world, provider, { log });
+    await add(...turnsOf(9));
+    expect(requests.length).toBeGreaterThan(0);
+    expect(requests.every(({ isBackground }) => isBackground === true)).toBe(true);
+    isBusy = false;
+    await add(...turnsOf(1, 10));
+    expect((await read()).summary).toBeDefined();
+    expect(said).toEqual([]);
+  });
+
   test("ends a summary that takes too long", async () => {
     const { log, said } = recordingLog();
     const { add, read } = createCompaction(world, hanging().provider, { log, maxDurationMs: 20 });

@@ -23,6 +23,8 @@ export type Fault =
   | { type: "answer"; status: number; headers?: Record<string, string>; body?: string }
   | { type: "reset" }
   | { type: "silence" }
+  /** Not even the headers come before. */
+  | { type: "late"; ms: number }
   | { type: "break" | "finish" | "stall"; before: FrameTest }
   | { type: "insert"; before: FrameTest; frame: string }
   /** `saying`: a frame that is sent before the pause. */
@@ -173,6 +175,7 @@ async function serve(
     asked.push(body);
   };
   if (fault?.type === "silence") return;
+  if (fault?.type === "late") await new Promise((resolve) => setTimeout(resolve, fault.ms));
   if (fault?.type === "reset") {
     request.socket.resetAndDestroy();
     return;
@@ -209,7 +212,7 @@ async function serve(
   const own = framesOf(shapedAnswer(service, call, said), separator);
   const frames = answer.ok ? completeAnswer(rules, call, own) : own;
   remember(frames.join(separator));
-  await write(frames, separator, response, fault);
+  await write(frames, separator, response, fault?.type === "late" ? undefined : fault);
 }
 
 /** Services have these protocols below addresses of their own, which their rules know. */
@@ -253,7 +256,7 @@ function framesOf(text: string, separator: string): string[] {
   return text.split(separator).filter((frame) => frame.trim() !== "");
 }
 
-type StreamFault = Exclude<Fault, { type: "answer" | "decline" | "reset" | "silence" }>;
+type StreamFault = Exclude<Fault, { type: "answer" | "decline" | "late" | "reset" | "silence" }>;
 
 async function write(
   frames: string[],

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { startRemora } from "../doubles/remora-in-process.ts";
 import { createHome, type RemoraHome, type RunningRemora } from "../doubles/remora-process.ts";
@@ -74,6 +74,40 @@ test(
     expect(messages).toContain("what is in the file?");
     expect(messages).toContain('"thinking":"The person wants something."');
     expect(JSON.stringify([...ann.seen.values()])).not.toContain("The person wants something");
+  },
+);
+
+test(
+  "people who ask at once are answered in turn and read how many are before them, and a mention that says stop stops only its author's",
+  patience,
+  async () => {
+    const ben = await createChatClient(remora.url, remora.token, "ben");
+    const before = ollama.requests.length;
+    const bots = (text: string) => (message: SeenMessage) => message.author.isBot && message.activity === text;
+    ollama.failNext({ type: "late", ms: 3_000 });
+    const first = await ann.say("@Remora question 7");
+    await ann.waitFor(bots("Thinking"));
+    const second = await ben.say("@Remora question 8");
+    await ben.waitFor(bots("Waiting: 1 request before yours"));
+    const third = await ann.say("@Remora question 9");
+    await ann.waitFor(bots("Waiting: 2 requests before yours"));
+    expect((await ann.answerTo(first)).text).toBe("An answer.");
+    expect((await ben.answerTo(second)).text).toBe("An answer.");
+    expect((await ann.answerTo(third)).text).toBe("An answer.");
+    expect(ollama.requests.length - before).toBe(3);
+
+    ollama.failNext({ type: "silence" });
+    const held = await ann.say("@Remora question 10");
+    await expect.poll(() => ollama.requests.length - before).toBe(4);
+    const waiting = await ben.say("@Remora question 11");
+    await ben.say("@Remora stop");
+    expect((await ben.answerTo(waiting)).text).toContain("Stopped");
+    expect([...ann.seen.values()].some(({ thread, state }) => thread === held.id && state === "failed")).toBe(false);
+    await ann.say("@Remora stop");
+    expect((await ann.answerTo(held)).text).toContain("Stopped");
+    // Neither word was a question for the model.
+    expect(ollama.requests.length - before).toBe(4);
+    ben.close();
   },
 );
 

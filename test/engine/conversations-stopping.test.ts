@@ -63,7 +63,7 @@ describe("stopping", () => {
     await expect.poll(async () => (await conversations.status()).running).toBe(3);
     const stop = inDm("3", 3);
     expect(await conversations.stopFor(stop)).toBe(false);
-    expect(await conversations.stopBeside(inDm("5", 5, { scope: "channel:c1", isDirect: false }))).toBe(0);
+    expect(await conversations.stopBeside(inDm("5", 5, { scope: "channel:c1" }))).toBe(0);
     expect(await conversations.stopBeside(inDm("6", 6, { conversationId: "test:dm:4" }))).toBe(0);
     // Below an answer of another conversation.
     expect(await conversations.stopBeside(inDm("7", 7, { isInThread: true }))).toBe(0);
@@ -72,6 +72,37 @@ describe("stopping", () => {
     expect(await conversations.accept(stop)).toBe(false);
     await expect.poll(async () => (await conversations.status()).running).toBe(1);
     await conversations.stop("test:dm:4");
+    await conversations.whenIdle();
+  });
+
+  test("`stop` as a new mention ends what its author runs in that channel, and nothing of others or elsewhere", async () => {
+    const aborted: string[] = [];
+    const conversations = create({
+      async run(turn, signal) {
+        await untilAborted(signal);
+        aborted.push(turn.messages[0]?.id ?? "");
+        return endTurn(turn, "stopped");
+      },
+    });
+    const mention = (id: string, at: number, more: Partial<InboundMessage> = {}) =>
+      inboundMessage({ id, conversationId: `test:c:${id}`, scope: "channel:c", at, ...more });
+    const ben = { id: "u2", name: "Ben", isBot: false, roles: [] };
+    await conversations.accept(mention("own", 1));
+    await conversations.accept(mention("bens", 2, { author: ben }));
+    await conversations.accept(mention("elsewhere", 3, { scope: "channel:d" }));
+    await conversations.accept(mention("other service", 4, { platform: "other" }));
+    await conversations.accept(mention("later", 9));
+    await expect.poll(async () => (await conversations.status()).running).toBe(5);
+    // In a thread where nothing of hers runs.
+    expect(await conversations.stopBeside(mention("6", 6, { isInThread: true }))).toBe(0);
+    expect(await conversations.stopBeside(mention("7", 7, { author: { ...ben, id: "u3" } }))).toBe(0);
+    const stop = mention("8", 8);
+    expect(await conversations.stopFor(stop)).toBe(false);
+    expect(await conversations.stopBeside(stop)).toBe(1);
+    await expect.poll(async () => (await conversations.status()).running).toBe(4);
+    expect(aborted).toEqual(["own"]);
+    for (const { body } of await ledger.list("turn", { states: ["running"] }))
+      await conversations.stop(body.conversationId);
     await conversations.whenIdle();
   });
 

@@ -13,7 +13,7 @@ import type { ModelRequest, Provider } from "../../src/ports/provider.ts";
 import { createProviders } from "../../src/providers/select.ts";
 import { openState } from "../../src/storage/open-state.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
-import { createScriptedProvider, declines } from "../doubles/scripted-provider.ts";
+import { createScriptedProvider, declines, noUsage } from "../doubles/scripted-provider.ts";
 import { asking } from "../providers/apis.ts";
 
 let folder: string;
@@ -272,6 +272,27 @@ test("a model that works otherwise than the settings say needs attention, and th
   ]);
   expect(warned).toEqual(["model: a/m refused this. Set that"]);
   expect(watch.isBroken()).toBe(false);
+});
+
+test("a check for which a model's server had no room says nothing about the model", async () => {
+  const watch = createModelWatch({ log: silentLog, refusal: () => undefined });
+  let isBusy = false;
+  const observed = watch.observe({
+    ...{ name: "a", model: "a/m" },
+    async *stream() {
+      const busy = new RemoraError({ code: "provider.busy", place: "provider a", message: "people first" });
+      yield isBusy ? { type: "error", error: busy } : { type: "end", stop: "end", usage: noUsage, model: "a/m" };
+    },
+  });
+  isBusy = true;
+  await watch.check(signal);
+  // A summary that made room.
+  for await (const event of observed.stream(asking("x", { isBackground: true }), signal))
+    expect(event.type).toBe("error");
+  expect(watch.checks()).toMatchObject([{ state: "ok", what: "not asked yet" }]);
+  isBusy = false;
+  await watch.check(signal);
+  expect(watch.checks()).toMatchObject([{ state: "ok", what: "a/m answers" }]);
 });
 
 test("where people chat, the demo model answers only if it is the only one named", async () => {

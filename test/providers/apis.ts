@@ -2,10 +2,10 @@
 import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../../src/ports/provider.ts";
 import type { ToolSpec } from "../../src/ports/tool.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
-import type { Timeouts } from "../../src/providers/guarded-stream.ts";
 import { createOllamaProvider } from "../../src/providers/ollama.ts";
 import { createOpenAiProvider } from "../../src/providers/openai.ts";
 import type { OpenAiOptions } from "../../src/providers/openai-client.ts";
+import type { Timeouts } from "../../src/providers/patience.ts";
 import type { FrameTest, ModelDouble } from "../doubles/model.ts";
 
 export interface Api {

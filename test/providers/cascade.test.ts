@@ -53,6 +53,86 @@ describe("the cascade", () => {
     expect(fallbacks()).toMatchObject([{ from: "a/one", to: "b/two", code: "provider.unreachable" }]);
   });
 
+  test("says of a single model that it thinks as soon as it is asked again", async () => {
+    const { made } = cascade([provider("a/one", down(), says("Hi.", "a/one"))]);
+    const events = await collect(made, asking("x"));
+    expect(events.map((event) => ("text" in event ? event.text : event.type))).toEqual([
+      ...["Asking the model again in 1 s", "Thinking", "Hi.", "end"],
+    ]);
+  });
+
+  test("waits for a model that loads, and for a full server, with a status, and then says that it thinks", async () => {
+    const one: Provider = { name: "a", model: "a/one", stream: () => stream() };
+    const answers = [
+      failing("provider.loading", true),
+      failing("provider.loading", true),
+      failing("provider.full", true),
+    ];
+    async function* stream() {
+      const next = answers.shift();
+      if (next !== undefined) return yield* next;
+      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      yield* says("Hi.", "a/one");
+    }
+    const events = await collect(cascade([one]).made, asking("x"));
+    expect(events.map((event) => ("text" in event ? event.text : event.type))).toEqual([
+      ...["Waiting: the server loads the model", "Waiting: the server loads the model"],
+      ...["Waiting: the model's server is busy", "Thinking", "Hi.", "end"],
+    ]);
+  });
+
+  test("gives up a model that does not end to load, and a stop ends the wait", async () => {
+    const clock = { now: 0 };
+    let asked = 0;
+    const stopping = new AbortController();
+    const one: Provider = {
+      ...{ name: "a", model: "a/one" },
+      async *stream() {
+        asked += 1;
+        clock.now += 60_000;
+        if (asked === 100) stopping.abort();
+        yield* failing("provider.loading", true);
+      },
+    };
+    expect(failureIn(await collect(cascade([one], clock).made, asking("x"))).code).toBe("provider.loading");
+    expect(asked).toBeLessThan(15);
+    const loading = Array.from({ length: 50 }, () => failing("provider.loading", true));
+    const collecting = collect(cascade([provider("a/one", ...loading)]).made, asking("x"), stopping.signal);
+    stopping.abort();
+    expect((await collecting).at(-1)?.type).toBe("error");
+  });
+
+  test("asks another model while one loads", async () => {
+    const two = provider("b/two", says("Hi.", "b/two"));
+    const { made } = cascade([provider("a/one", failing("provider.loading", true)), two]);
+    expect(textIn(await collect(made, asking("x")))).toBe("Hi.");
+  });
+
+  test.each([
+    ["http://127.0.0.1:8080/v1", 1],
+    ["http://gpu-box:8000/v1", 1],
+    ["https://models.example.com/v1", 1],
+    ["https://api.openai.com/v1", 2],
+  ])(
+    "asks %s %i times if it does not begin to answer, because what may only be slow would begin anew",
+    async (address, times) => {
+      const late = () => failing("provider.first-token-timeout", true);
+      const one = { ...provider("a/one", late(), late()), address };
+      const { made } = cascade([one]);
+      expect(failureIn(await collect(made, asking("x"))).code).toBe("provider.first-token-timeout");
+      expect(one.requests).toHaveLength(times);
+    },
+  );
+
+  test("asks another model if one does not begin to answer", async () => {
+    const one = {
+      ...provider("a/one", failing("provider.first-token-timeout", true)),
+      address: "http://127.0.0.1:8080",
+    };
+    const two = provider("b/two", says("Hi.", "b/two"));
+    expect(textIn(await collect(cascade([one, two]).made, asking("x")))).toBe("Hi.");
+  });
+
   test("asks no other model if none may answer instead", async () => {
     const [one, two] = [provider("a/one", down(), down()), provider("b/two", says("Hi.", "b/two"))];
     const { made } = cascade([one, two]);

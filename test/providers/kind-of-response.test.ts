@@ -64,3 +64,19 @@ test("an error in a stream without a status is read by its words, and may pass i
   expect(reported("prompt is too long")).toBe("tooLong");
   expect(failureKinds[reported("something")].isRetryable).toBe(true);
 });
+
+test.each([
+  [503, "Loading model", "loading"],
+  [503, "Model meta-llama/Llama-2-7b is currently loading", "loading"],
+  [503, "The model is still being loaded. Please retry later.", "loading"],
+  [500, "model qwen2.5 is loading", "loading"],
+  [503, "server busy, please try again.  maximum pending requests exceeded", "serverFull"],
+  [503, "Service unavailable", "overloaded"],
+  [503, 'upstream failed for "Loading model"', "overloaded"],
+  [400, "error loading model: unknown architecture", "badRequest"],
+  [500, "error loading model: unable to allocate buffer", "serverError"],
+])("status %i with “%s” is %s", (status, message, kind) => {
+  expect(
+    kindOfStatus(status, errorBodyOf({ error: { message, type: "unavailable_error", code: status } }), false),
+  ).toBe(kind);
+});

@@ -5,7 +5,7 @@ import { createEvents } from "../../src/lib/event-bus.ts";
 import type { ModelMessage, ModelRequest } from "../../src/ports/provider.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
 import { createOllamaProvider, type OllamaOptions } from "../../src/providers/ollama.ts";
-import { createOllamaContexts, readingMs } from "../../src/providers/ollama-context.ts";
+import { createOllamaContexts } from "../../src/providers/ollama-context.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import type { InstalledModel } from "../doubles/model-rules/ollama.ts";
 import { asking, collect, failureIn, patient, text, textIn, usualContext } from "./apis.ts";
@@ -274,13 +274,4 @@ test.each<[Partial<InstalledModel>, Partial<typeof usualContext> & { contextToke
   const problem = known.problemOf(qwen.name);
   if (expected === undefined) expect(problem).toBeUndefined();
   else expect(Object.values(problem ?? {}).join(". ")).toMatch(expected);
-});
-
-test("a prompt longer than what Ollama read by itself gets more time, as a CPU needs it, before the first word", async () => {
-  await start();
-  expect(readingMs(asking("hello"))).toBe(0);
-  const long = asking("", { messages: afterTool(report(2_000)) });
-  expect(readingMs(long)).toBeGreaterThan(500_000);
-  const picture = { type: "image" as const, mimeType: "image/png", base64: "A".repeat(1_000_000) };
-  expect(readingMs(asking("", { messages: [{ role: "user", content: [picture] }] }))).toBe(0);
 });

@@ -105,7 +105,7 @@ describe("a service that wants something else than OpenAI", () => {
 
   test.each([
     ["LM Studio", lmStudioErrors.nothingLoaded, "provider.unknown-model", "Please load a model"],
-    ["llama.cpp", llamaCppErrors.loading, "provider.overloaded", "Loading model"],
+    ["llama.cpp", llamaCppErrors.loading, "provider.loading", "Loading model"],
     ["DeepSeek", deepSeekErrors.noBalance, "provider.no-credit", "no credit"],
     ["Groq", groqErrors.badCall, "provider.bad-call", "another model"],
   ])("says what is wrong in words that help: %s", async (service, refusal, code, words) => {

@@ -75,6 +75,16 @@ describe("a report", () => {
     expect(footerLine(report, { footer: "auto", cost: false })).not.toContain("$");
   });
 
+  test.each([
+    [86_000, "1 min 26 s"],
+    [111_400, "1 min 51 s"],
+    [120_000, "2 min"],
+    [3_840_000, "1 h 4 min"],
+  ])("says below an answer that took %i ms that it took %s", async (workedMs, said) => {
+    const { reports, turn } = openReports();
+    expect(footerLine(await reports.of(turn({ endedAt: start + workedMs }), "done"), settings)).toBe(said);
+  });
+
   test("masks secrets and escapes hidden characters in names, calls, results and failures", async () => {
     const { reports, turn } = openReports();
     const hostile = call("c1", { command: "echo hunter2secret\u202e" }, "tool\u202e\nshell");

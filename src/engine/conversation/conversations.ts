@@ -266,10 +266,11 @@ export function createConversations(options: ConversationsOptions): Conversation
       return true;
     },
     async stopBeside(message) {
-      const { conversationId, isDirect, isInThread, scope, author, at } = message;
+      const { conversationId, isInThread, platform, scope, author, at } = message;
       const begun = await ledger.list("turn", { group: conversationId, limit: 1 });
-      if (!isDirect || isInThread === true || begun.length > 0) return 0;
+      if (isInThread === true || begun.length > 0) return 0;
       const isEarlier = (other: InboundMessage) =>
+        other.platform === platform &&
         other.scope === scope &&
         other.author.id === author.id &&
         other.at < at &&

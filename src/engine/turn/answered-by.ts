@@ -54,7 +54,10 @@ function reasonText(model: string, code: string): string {
     case "provider.rate-limited":
       return `${model} gets too many requests`;
     case "provider.overloaded":
+    case "provider.full":
       return `${model} is overloaded`;
+    case "provider.loading":
+      return `${model} was still loading`;
     case "provider.offline":
       return "there is no internet connection";
     case "provider.unreachable":

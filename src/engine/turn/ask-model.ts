@@ -3,7 +3,13 @@ import type { RemoraError } from "../../lib/errors.ts";
 import { withoutRepetition } from "../../lib/text/repetition.ts";
 import type { BuiltContext } from "../../ports/context.ts";
 import { type Origin, untrustedFor, withoutRememberedPeople } from "../../ports/origin.ts";
-import { type ModelEvent, type ModelRequest, repetitionCharacters, type Usage } from "../../ports/provider.ts";
+import {
+  type ModelEvent,
+  type ModelRequest,
+  repetitionCharacters,
+  thinkingNotice,
+  type Usage,
+} from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
 import {
   type BrokenText,
@@ -31,7 +37,7 @@ const maxAdmissions = 20;
 
 export async function askModel(run: TurnRun, admissions = 0): Promise<Asked> {
   const { turn, deps, fields } = run;
-  run.progress.phase("Thinking");
+  run.progress.phase(thinkingNotice.text);
   const began = performance.now();
   const step = turn.steps.length + 1;
   const permit = await deps.usage.admit(turn, run.signal);

@@ -47,6 +47,7 @@ export function inboundOf(message: StoredMessage): InboundMessage {
     attachments: attachmentsOf(message.files),
     isAddressed,
     isDirect: conversation.type === "dm",
+    ...(message.thread === null ? {} : { isInThread: true }),
     ...(conversation.type === "dm" ? {} : { link: messageLink(conversation.channel, message.thread ?? id) }),
     at,
   };

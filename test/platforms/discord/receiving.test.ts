@@ -29,7 +29,9 @@ describe("who is meant", () => {
   test("a mention in a channel is the beginning of the thread that will have the message's id", async () => {
     const { ann, channel, guild, bot: self } = discord;
     const said = ann.say(`${self.mention}, what time is it?`, { in: channel });
-    expect(await kept(said.id)).toMatchObject({
+    const message = await kept(said.id);
+    expect(message.isInThread).toBeUndefined();
+    expect(message).toMatchObject({
       platform: "discord",
       conversationId: `discord:${guild.id}:${channel.id}:${said.id}`,
       scope: `channel:${channel.id}`,
@@ -100,7 +102,9 @@ describe("who is meant", () => {
     await bot.platform.connect(agent.handlers, new AbortController().signal);
     const toBot = discord.ben.say("and then?", { in: thread });
     const toAnn = discord.ben.say(`${discord.ann.mention} lunch?`, { in: thread });
-    expect(await kept(toBot.id)).toMatchObject({ isAddressed: true, conversationId: first.conversationId });
+    expect(await kept(toBot.id)).toMatchObject({
+      ...{ isAddressed: true, isInThread: true, conversationId: first.conversationId },
+    });
     expect(await kept(toAnn.id)).toMatchObject({ isAddressed: false, text: `@Ann (${discord.ann.mention}) lunch?` });
   });
 

@@ -52,6 +52,7 @@ describe("where it is said", () => {
       at: Math.round(Number(ts) * 1000),
     });
     expect(message.author.kind).toBeUndefined();
+    expect(message.isInThread).toBeUndefined();
   });
 
   test("each message in a DM begins a conversation, which goes on in its thread, broadcast or not, also without words", async () => {
@@ -141,7 +142,10 @@ describe("where it is said", () => {
     await slack.people.say({ as: slack.ben, in: slack.general, thread: root, text: "not me" }).acknowledged();
     expect(agent.kept.every((each) => !each.isAddressed)).toBe(true);
     await say({ thread: root, text: "@Remora do you?" });
-    expect(await say({ thread: root, text: "and now?", as: slack.ben })).toMatchObject({ text: "and now?" });
+    expect(await say({ thread: root, text: "and now?", as: slack.ben })).toMatchObject({
+      text: "and now?",
+      isInThread: true,
+    });
     await world.restart();
     await world.platform.connect(agent.handlers, new AbortController().signal);
     expect(await say({ thread: root, text: "still there?" })).toMatchObject({ text: "still there?" });

@@ -128,7 +128,7 @@ const rows: Row[] = [
     "a model of llama.cpp that still loads may answer later",
     "https://github.com/mostlygeek/llama-swap/issues/146",
     json(503, { error: { code: 503, message: "Loading model", type: "unavailable_error" } }),
-    failure("overloaded", true, /Loading model/),
+    failure("loading", true, /Loading model/),
   ],
   [
     "a request that Gemini itself has cancelled may be asked again",

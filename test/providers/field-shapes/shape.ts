@@ -1,6 +1,6 @@
 /** What a row of the table of field reports says, and short ways to write the bytes that a service sent. */
 import type { ModelRequest, StopReason, Usage } from "../../../src/ports/provider.ts";
-import type { Timeouts } from "../../../src/providers/guarded-stream.ts";
+import type { Timeouts } from "../../../src/providers/patience.ts";
 
 export interface FieldShape {
   /** The right behaviour, as a sentence. */

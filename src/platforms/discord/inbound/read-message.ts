@@ -67,6 +67,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
     attachments: isAddressed ? [...(await given(raw, context)), ...attachmentsOf(raw, conversation, context)] : [],
     isAddressed,
     isDirect,
+    ...(facts !== undefined && isThread(facts) ? { isInThread: true } : {}),
     ...visibility(raw, facts),
     at: Date.parse(raw.timestamp),
   };

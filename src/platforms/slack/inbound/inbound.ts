@@ -125,7 +125,7 @@ export function createInbound(options: InboundOptions): Inbound {
       ...(await renderMessage(event, self, isAddressed)),
       isAddressed,
       isDirect: isDm,
-      ...(isDm && thread !== null ? { isInThread: true } : {}),
+      ...(thread === null ? {} : { isInThread: true }),
       ...(isPrivate && !isDm ? { isPrivate } : {}),
       ...(looked === undefined ? {} : { lookingAt: looked }),
       ...(isDm ? {} : { link: messageLink(self.url, { channel, ts }, thread) }),
