@@ -10,6 +10,7 @@ import { createCheckedFetch, withRepairedEvents } from "./checked-fetch.ts";
 import { type FailureDetails, failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 import { cleanUsage } from "./reported-usage.ts";
+import type { ReadText } from "./shown-text.ts";
 import { createTextCallReader } from "./text-call-reader.ts";
 
 export interface Timeouts {
@@ -32,7 +33,7 @@ export const defaultTimeouts: Timeouts = { connectMs: 10_000, firstTokenMs: 60_0
  * The generator throws on any failure.
  */
 export type StreamPiece =
-  | Exclude<ModelEvent, { type: "error" | "restart" }>
+  | Exclude<ModelEvent, { type: "error" | "restart" | "retract" }>
   | { type: "progress"; length?: number }
   | { type: "thinking"; length?: number }
   | ({ type: "refusal"; usage: Usage } & RefusalWords);
@@ -48,7 +49,8 @@ export interface StreamCall {
 export interface StreamAttempt {
   place: ProviderPlace;
   timeouts: Timeouts;
-  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "named" | "messages" | "tries">;
+  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "named" | "messages" | "tries"> &
+    Partial<Pick<ModelRequest, "system">>;
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
@@ -114,28 +116,27 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
       }
       if (piece.type === "end") {
         hasEnded = true;
-        const isEmpty = !hasSaid && (piece.stop === "end" || piece.stop === "tool-calls");
-        if (isEmpty) {
+        const written = reader?.end(piece.stop === "max-tokens") ?? nothingWritten;
+        hasSaid = (hasSaid && !written.isNew) || /\S/.test(written.text) || written.calls.length > 0;
+        if (!hasSaid && (piece.stop === "end" || piece.stop === "tool-calls")) {
           yield { type: "error", error: failure(place, "empty") };
           return;
         }
-        const written = reader?.end(piece.stop === "max-tokens") ?? nothingWritten;
-        if (written.text !== "") yield { type: "text-delta", text: written.text };
+        yield* textEvents(written);
         if (!hasCalls) for (const call of written.calls) yield { type: "tool-call", ...call };
         const stop = written.calls.length > 0 && piece.stop === "end" ? "tool-calls" : piece.stop;
         yield withinBounds({ ...piece, stop, usage: cleanUsage(piece.usage) });
         return;
       }
       if (piece.type === "text-delta") {
-        hasSaid ||= /\S/.test(piece.text);
-        const text = reader?.add(piece.text) ?? piece.text;
-        if (text !== "") yield { type: "text-delta", text };
+        const read = reader?.add(piece.text) ?? { isNew: false, text: piece.text };
+        hasSaid = (hasSaid && !read.isNew) || /\S/.test(read.text);
+        yield* textEvents(read);
         continue;
       }
       if (piece.type === "tool-call") {
         // A model that calls natively may write the same call as text; only one of them counts.
-        const { text } = reader?.end(false) ?? nothingWritten;
-        if (text !== "") yield { type: "text-delta", text };
+        yield* textEvents(reader?.end(false) ?? nothingWritten);
         hasSaid = true;
         hasCalls = true;
       }
@@ -157,7 +158,12 @@ function lengthOf(piece: StreamPiece): number {
   return Math.max(1, piece.type === "progress" || piece.type === "thinking" ? (piece.length ?? 0) : 0);
 }
 
-const nothingWritten = { text: "", calls: [] };
+const nothingWritten = { isNew: false, text: "", calls: [] };
+
+function* textEvents({ isNew, text }: ReadText): Generator<ModelEvent> {
+  if (isNew) yield { type: "retract" };
+  if (text !== "") yield { type: "text-delta", text };
+}
 
 /** Joins text that arrives together, because every reader of the stream handles each piece by itself. */
 async function* withJoinedText(pieces: AsyncIterable<StreamPiece>): AsyncGenerator<StreamPiece> {

@@ -29,6 +29,7 @@ export const readModel: ReadModel = async (events, tools, usedCallIds, { onText,
   let cleaner = createTextCleaner();
   const raws: ModelToolCall[] = [];
   const broken: BrokenText[] = [];
+  let hasRetracted = false;
   let firstTokenMs: number | undefined;
   for await (const event of events) {
     switch (event.type) {
@@ -43,6 +44,10 @@ export const readModel: ReadModel = async (events, tools, usedCallIds, { onText,
         firstTokenMs ??= elapsed();
         raws.push({ id: event.id, name: event.name, inputJson: event.inputJson });
         break;
+      case "retract":
+        hasRetracted = true;
+        cleaner = createTextCleaner();
+        break;
       case "restart":
         // People keep the old text until the new one replaces it.
         broken.push({
@@ -53,7 +58,7 @@ export const readModel: ReadModel = async (events, tools, usedCallIds, { onText,
         raws.length = 0;
         break;
       case "end": {
-        if (broken.length > 0) onText(cleaner.text());
+        if (broken.length > 0 || hasRetracted) onText(cleaner.text());
         const calls = await parseAll(raws, tools, usedCallIds, event.stop === "max-tokens");
         return answered(event, { text: cleaner.text(), broken, calls, firstTokenMs: firstTokenMs ?? elapsed() });
       }

@@ -1,0 +1,68 @@
+/** Where in a model's Markdown a tag stands: in code, in a quotation or in the middle of a sentence, it is spoken about. */
+
+export interface TextPlace {
+  add(text: string): void;
+  /** Of the line, what has come so far. */
+  line(): string;
+  /** The last line that is not empty, before this one. */
+  lead(): string;
+  isCode(): boolean;
+}
+
+const fenceLine = /^\s{0,3}(?:[-*>]\s+|\d+\.\s+)?(`{3,}|~{3,})(.*)$/;
+
+export function createTextPlace(): TextPlace {
+  let line = "";
+  let lead = "";
+  let fence = "";
+  return {
+    add(text) {
+      const lines = (line + text).split("\n");
+      line = lines.pop() ?? "";
+      for (const one of lines) {
+        const [, marks = "", rest = ""] = fenceLine.exec(one) ?? [];
+        if (fence !== "") {
+          if (marks.startsWith(fence) && rest.trim() === "") fence = "";
+        } else if (marks !== "" && !rest.includes("`")) fence = marks;
+        if (one.trim() !== "") lead = one;
+      }
+    },
+    line: () => line,
+    lead: () => lead,
+    isCode: () => fence !== "" || fenceLine.test(line) || hasOpenTick(line),
+  };
+}
+
+function hasOpenTick(line: string): boolean {
+  return line.replaceAll(/(?<!`)(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)/g, "").includes("`");
+}
+
+/** Directly behind a quotation mark, or on a quoted line. */
+export function isQuoted(before: string): boolean {
+  return /["'“‘«„「『(]$|^\s*>/.test(before);
+}
+
+/** The words around a tag, on its line, make one sentence with it. */
+export function isInSentence(before: string, after: string): boolean {
+  if (isQuoted(before)) return true;
+  return /[\p{L}\p{N},;]\s*$/u.test(before) && /^(?:[^\S\n]+[^\s<[]|[,.;:)!?"'”])/u.test(after);
+}
+
+/** As `isInSentence`, for a whole call. A sentence can also begin with it. */
+export function isCallInSentence(before: string, after: string): boolean {
+  return isInSentence(before, after) || /^(?:[^\S\n]+\p{Ll}|[,;)"'”])/u.test(after);
+}
+
+/** Thinking begins with any words, so only what is said of the tag itself makes a sentence with it. */
+export function isThoughtInSentence(before: string, after: string): boolean {
+  const isSaidOf = /^(?:[^\S\n]+(?:tags?|tokens?|blocks?|and|or|is)\b|[,;:)?"'”])/i.test(after);
+  return isQuoted(before) || (isSaidOf && /[\p{L}\p{N},;]\s*$/u.test(before));
+}
+
+/** Words that introduce an example of a call, not a call. */
+const exampleWords =
+  /\b(?:examples?|e\.g|for instance|such as|like this|like so|looks? like|would|format|syntax|template|quot\w*|says?|contains?|beispiel\w*|so aus|exemple|ejemplo|esempio)\b/i;
+
+export function introducesExample(lead: string): boolean {
+  return exampleWords.test(lead);
+}
