@@ -86,7 +86,9 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   let hasEnded = false;
   try {
     iterator = withJoinedText(attempt.open({ signal: combined, fetch: fetchNow }));
-    const reader = callsNatively(place) ? undefined : createTextCallReader(attempt.request);
+    const reader = callsNatively(place)
+      ? undefined
+      : createTextCallReader(attempt.request, mayBeginThinking(place.model));
     let hasBegun = false;
     let hasSaid = false;
     let hasCalls = false;
@@ -107,7 +109,10 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
         yield { type: "error", error: failure(place, "endless") };
         return;
       }
-      if (piece.type === "progress" || piece.type === "thinking") continue;
+      if (piece.type === "progress" || piece.type === "thinking") {
+        if ((piece.length ?? 0) > 0) reader?.thinksApart();
+        continue;
+      }
       if (piece.type === "refusal") {
         hasEnded = true;
         yield { type: "restart", model: `${place.name}/${place.model}`, usage: cleanUsage(piece.usage) };
@@ -185,6 +190,11 @@ async function* withJoinedText(pieces: AsyncIterable<StreamPiece>): AsyncGenerat
 /** At their own addresses, these services have only models with native calls. Other servers speak their protocols too. */
 function callsNatively({ baseUrl }: ProviderPlace): boolean {
   return /(?:^|\.)api\.(?:anthropic|openai)\.com$/.test(URL.parse(baseUrl)?.hostname ?? "");
+}
+
+/** The templates of these begin an answer with the tag of thinking, so it is in the prompt, and only the closing one in the text. */
+function mayBeginThinking(model: string): boolean {
+  return /qwq|(?:^|[-/_:])r1(?:[-/_:.]|$)|qwen[^/]*-thinking/i.test(model);
 }
 
 /** Drops all provider state if it is too long for the journal, because a service would refuse partial state. */

@@ -5,17 +5,29 @@
  *   a call with tags around it      is one wherever it stands
  *   a call without, or in a fence   begins a line, and nothing but such calls follows
  *   in code, in quotation marks, in the middle of a sentence, or word for word what others wrote: text
+ *
+ * One long function, because all its steps read and shorten the same held text.
  */
 import type { ModelRequest, ModelToolCall } from "../ports/provider.ts";
 import { type Header, headerAt, isOpenHeader, type Tag, tagAt, tagStarts } from "./model-tags.ts";
 import { createRepeatedCalls } from "./repeated-calls.ts";
 import { createShownText, type ReadText } from "./shown-text.ts";
-import { introducesExample, isCallInSentence, isInSentence, isQuoted, isThoughtInSentence } from "./text-place.ts";
+import {
+  asCode,
+  createSpokenTags,
+  introducesExample,
+  isCallInSentence,
+  isInSentence,
+  isQuoted,
+  isThoughtInSentence,
+} from "./text-place.ts";
 import { type KnownTools, toolNameIn, type WrittenCall } from "./text-tool-call.ts";
 import { announcedCall, bareCall, type FoundCall } from "./written-call.ts";
 import type { Balance } from "./written-values.ts";
 
 export interface TextCallReader {
+  /** The service gives the model's thinking apart. */
+  thinksApart(): void;
   /** Returns the text that people may see now. */
   add(text: string): ReadText;
   /** At the end of the text, returns what was held back: as calls, or as text for people. */
@@ -33,7 +45,8 @@ const maxEagerLength = 200;
 
 type Read = Pick<ModelRequest, "tools" | "named" | "messages"> & Partial<Pick<ModelRequest, "system">>;
 
-export function createTextCallReader(request: Read): TextCallReader {
+/** `mayBeginThinking`: the answer may begin with thinking that only its end shows to be that, so it waits for this end. */
+export function createTextCallReader(request: Read, mayBeginThinking = false): TextCallReader {
   const known = knownTools(request);
   const repeated = createRepeatedCalls(request, known);
   const isRepeated = (found: readonly WrittenCall[]) => found.some((call) => repeated.has(call));
@@ -53,6 +66,8 @@ export function createTextCallReader(request: Read): TextCallReader {
   /** Calls without tags, as long as no words follow. */
   let candidates: { raw: string; calls: WrittenCall[] }[] = [];
   let hasExample = false;
+  let isWaiting = mayBeginThinking;
+  let waiting = "";
   const line = () => shown.place().line();
 
   function take(length: number): void {
@@ -116,6 +131,7 @@ export function createTextCallReader(request: Read): TextCallReader {
     switch (tag.kind) {
       case "thought":
         isThoughtOfHeader = false;
+        isWaiting = false;
         return skip("thought", tag.raw.length);
       case "thought-end":
         isVoid ||= shown.hasText() || calls.length > 0;
@@ -173,12 +189,9 @@ export function createTextCallReader(request: Read): TextCallReader {
   /** A call that others wrote, as code. */
   function quoteStep(length: number): Step {
     const raw = held.slice(0, length).trim();
-    const ticks = [...raw.matchAll(/`+/g)].map(([run]) => run.length);
-    const fence = "`".repeat(Math.max(2, ...ticks) + 1);
-    const block = `${line().trim() === "" ? "" : "\n"}${fence}\n${raw}\n${fence}\n`;
     take(length);
     leave("");
-    shown.say(/[`\n]/.test(raw) ? block : `\`${raw}\``);
+    shown.say(asCode(raw, line()));
     return "again";
   }
 
@@ -256,7 +269,14 @@ export function createTextCallReader(request: Read): TextCallReader {
 
   function run(): ReadText {
     while (held !== "" && (mode === "text" ? textStep() : skipStep()) === "again");
-    return shown.read();
+    const { isNew, text } = shown.read();
+    waiting = isNew ? text : waiting + text;
+    const wasWaiting = isWaiting;
+    isWaiting &&= !isNew && !isEnd;
+    if (isWaiting) return { isNew: false, text: "" };
+    const read = { isNew: isNew && !wasWaiting, text: waiting };
+    waiting = "";
+    return read;
   }
 
   /** The output limit ended the call, so the model is told to repeat it. */
@@ -278,6 +298,9 @@ export function createTextCallReader(request: Read): TextCallReader {
   }
 
   return {
+    thinksApart() {
+      isWaiting = false;
+    },
     add(text) {
       held += text;
       const isPart = isInCall && held.length > maxEagerLength && !/[>\]})\n]/.test(text);
@@ -309,20 +332,4 @@ function knownTools({ tools, named = [], messages }: Read): KnownTools {
     ),
     ...[...tools, ...named].map(({ name, parameters }) => [name, parameters] as const),
   ]);
-}
-
-/** Opening tags that were left to people, so that their closing ones are, too. */
-function createSpokenTags() {
-  const open = new Map<string, number>();
-  return {
-    add({ name, isClosing }: Tag): void {
-      if (!isClosing) open.set(name, (open.get(name) ?? 0) + 1);
-    },
-    closes({ name, isClosing }: Tag): boolean {
-      const count = open.get(name) ?? 0;
-      if (!isClosing || count === 0) return false;
-      open.set(name, count - 1);
-      return true;
-    },
-  };
 }

@@ -1,5 +1,7 @@
 /** Where in a model's Markdown a tag stands: in code, in a quotation or in the middle of a sentence, it is spoken about. */
 
+import type { Tag } from "./model-tags.ts";
+
 export interface TextPlace {
   add(text: string): void;
   /** Of the line, what has come so far. */
@@ -65,4 +67,28 @@ const exampleWords =
 
 export function introducesExample(lead: string): boolean {
   return exampleWords.test(lead);
+}
+
+/** What others wrote, as code, so that nobody takes it for the model's own words. */
+export function asCode(raw: string, line: string): string {
+  if (!/[`\n]/.test(raw)) return `\`${raw}\``;
+  const ticks = [...raw.matchAll(/`+/g)].map(([run]) => run.length);
+  const fence = "`".repeat(Math.max(2, ...ticks) + 1);
+  return `${line.trim() === "" ? "" : "\n"}${fence}\n${raw}\n${fence}\n`;
+}
+
+/** Opening tags that were left to people, so that their closing ones are, too. */
+export function createSpokenTags() {
+  const open = new Map<string, number>();
+  return {
+    add({ name, isClosing }: Tag): void {
+      if (!isClosing) open.set(name, (open.get(name) ?? 0) + 1);
+    },
+    closes({ name, isClosing }: Tag): boolean {
+      const count = open.get(name) ?? 0;
+      if (!isClosing || count === 0) return false;
+      open.set(name, count - 1);
+      return true;
+    },
+  };
 }

@@ -417,6 +417,18 @@ describe("an answer", () => {
     expect([text, calls.length]).toEqual(["First.\n\nThen.\n\nDone.", 2]);
   });
 
+  test("of a model that may begin in thinking waits for its end, unless the service gives thinking apart", () => {
+    const pieces = ["They ask. ", "Hm.\n</th", "ink>\n\nIt is ", "sunny."];
+    const waiting = createTextCallReader(asking("x"), true);
+    const seen = pieces.map((piece) => waiting.add(piece));
+    expect(seen).toEqual(["", "", "It is ", "sunny."].map((text) => ({ isNew: false, text })));
+    const plain = createTextCallReader(asking("x"), true);
+    expect([plain.add("It is sunny.").text, plain.end(false).text]).toEqual(["", "It is sunny."]);
+    const apart = createTextCallReader(asking("x"), true);
+    apart.thinksApart();
+    expect(apart.add("It is sunny.").text).toBe("It is sunny.");
+  });
+
   test("that goes on with a made-up result ends before it", () => {
     const whole = `${tagged("look_up", rome)}\n<tool_response>\n{"degrees": 20}\n</tool_response>\nIt has 20 degrees.`;
     expect(streamed([...whole])).toMatchObject({ text: "", calls: [["look_up", rome]] });
