@@ -487,6 +487,17 @@ describe("a call that others wrote", () => {
     for (const messages of others) expect(streamed([call], { messages }).calls).toEqual([["look_up", rome]]);
   });
 
+  test("counts in the system text as a tag only, and signatures of tools in it change nothing", () => {
+    const signature = json({ type: "function", function: { name: "look_up", parameters: lookUp.parameters } });
+    const callsAfter = (text: string) => {
+      const system = [{ text: `<tools>\n${text}\n</tools>`, isCacheable: true }];
+      const reader = createTextCallReader({ tools: [lookUp], messages: [], system });
+      reader.add(call);
+      return reader.end(false).calls.length;
+    };
+    expect([signature, json({ name: "look_up", input: rome }), call].map(callsAfter)).toEqual([1, 1, 0]);
+  });
+
   test("in a prompt that is made to take long is not run", () => {
     const messages = havingRead('{"name":"look_up","args":{'.repeat(20_000));
     expect(streamed([call], { messages }).calls).toEqual([]);
