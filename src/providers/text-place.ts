@@ -4,34 +4,48 @@ import type { Tag } from "./model-tags.ts";
 
 export interface TextPlace {
   add(text: string): void;
-  /** Of the line, what has come so far. */
+  /** Of the line, what has come so far. Of a long one, the beginning and the end. */
   line(): string;
   /** The last line that is not empty, before this one. */
   lead(): string;
   isCode(): boolean;
 }
 
+const shortLength = 200;
 const fenceLine = /^\s{0,3}(?:[-*>]\s+|\d+\.\s+)?(`{3,}|~{3,})(.*)$/;
 
 export function createTextPlace(): TextPlace {
   let line = "";
+  /** Enough of a long line to say what it is, because it is asked about with every piece of it. */
+  let short = "";
+  let hasTick = false;
   let lead = "";
   let fence = "";
+
+  function end(): void {
+    const [, marks = "", rest = ""] = fenceLine.exec(line) ?? [];
+    if (fence !== "") {
+      if (marks.startsWith(fence) && rest.trim() === "") fence = "";
+    } else if (marks !== "" && !rest.includes("`")) fence = marks;
+    if (short.trim() !== "") lead = short;
+    line = "";
+    short = "";
+    hasTick = false;
+  }
+
   return {
     add(text) {
-      const lines = (line + text).split("\n");
-      line = lines.pop() ?? "";
-      for (const one of lines) {
-        const [, marks = "", rest = ""] = fenceLine.exec(one) ?? [];
-        if (fence !== "") {
-          if (marks.startsWith(fence) && rest.trim() === "") fence = "";
-        } else if (marks !== "" && !rest.includes("`")) fence = marks;
-        if (one.trim() !== "") lead = one;
+      for (const [index, part] of text.split("\n").entries()) {
+        if (index > 0) end();
+        line += part;
+        hasTick ||= part.includes("`");
+        short += part;
+        if (short.length > 4 * shortLength) short = short.slice(0, shortLength) + short.slice(-shortLength);
       }
     },
-    line: () => line,
+    line: () => short,
     lead: () => lead,
-    isCode: () => fence !== "" || fenceLine.test(line) || hasOpenTick(line),
+    isCode: () => fence !== "" || fenceLine.test(short) || (hasTick && hasOpenTick(line)),
   };
 }
 

@@ -59,7 +59,7 @@ function skipped(text: string, from: number): number | "unclear" {
   for (let at = from; ; ) {
     const [space = ""] = /^\s*(?:```(?:json)?(?=\s|\{)\s*)?/.exec(text.slice(at, at + 200)) ?? [];
     at += space.length;
-    if (at >= text.length) return "unclear";
+    if (at >= text.length || /^(?:`{1,3}|```[a-z]{1,4})$/.test(text.slice(at, at + 8))) return "unclear";
     const tag = tagAt(text, at);
     if (tag === "unclear") return "unclear";
     if (tag === undefined || !["call", "special"].includes(tag.kind) || tag.raw.startsWith("</")) return at;
@@ -185,6 +185,9 @@ export function mayBeCall(text: string, from: number, known: KnownTools): boolea
   return inList.startsWith("{") ? objectMayBeCall(inList, known) : nameMayBeCall(inList, known);
 }
 
+/** A member at the beginning of an object whose value is no object, with the comma behind it. */
+const plainMember = /^["']?(\w+)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'[^'\\]*'|[\w.-]+)\s*(?:,\s*|(?=\}))/;
+
 function objectMayBeCall(text: string, known: KnownTools): boolean | "unclear" {
   const inner = text.replace(/^\{[\s{]*/, "");
   const [all = "", key = "", end] = /^["']?(\w*)(\W)?/.exec(inner) ?? [];
@@ -192,8 +195,17 @@ function objectMayBeCall(text: string, known: KnownTools): boolean | "unclear" {
     return all === inner && firstKeys.some((each) => each.startsWith(key)) ? "unclear" : false;
   }
   if (!firstKeys.includes(key)) return false;
-  const [, name] = /^["']?(?:name|tool|tool_name)["']?\s*:\s*["']([^"'\\]*)["']/.exec(inner) ?? [];
-  return name === undefined || known.has(plainName(name, known));
+  let rest = inner;
+  for (;;) {
+    const [next] = /^["']?\w+(?=["']?\s*:)/.exec(rest) ?? [];
+    if (next !== undefined && !firstKeys.includes(next.replace(/^\W/, ""))) return false;
+    const [member = "", each = "", value = ""] = plainMember.exec(rest) ?? [];
+    if (member === "") break;
+    const name = plainName(value.slice(1, -1), known);
+    if (nameKeys.includes(each) && /^["']/.test(value) && !known.has(name)) return false;
+    rest = rest.slice(member.length);
+  }
+  return true;
 }
 
 /** In Python's words, or a name alone before its arguments. */
@@ -201,7 +213,7 @@ function nameMayBeCall(text: string, known: KnownTools): boolean | "unclear" {
   const [prefix = ""] = /^(?:print\(\s*)?(?:default_api\.|functions\.)?/.exec(text) ?? [];
   const [name = ""] = /^[A-Za-z_][\w.-]*/.exec(text.slice(prefix.length)) ?? [];
   const after = text.slice(prefix.length + name.length);
-  if (after !== "" && known.has(name)) return /^\s*$/.test(after) ? "unclear" : /^(?::\d+)?\s*[({[<]/.test(after);
+  if (after !== "" && known.has(name)) return /^\s*$/.test(after) ? "unclear" : /^(?:\(|(?::\d+)?\s*[{[<])/.test(after);
   const rest = text.slice(prefix.length);
   const starts = [...known.keys()].flatMap((each) => [each, `functions.${each}`, `default_api.${each}`, "print("]);
   return after === "" && text !== "" && starts.some((each) => each.startsWith(rest)) ? "unclear" : false;

@@ -58,8 +58,7 @@ function pastClosing(text: string, index: number, isEnd: boolean, between = /^[\
     const [space = ""] = between.exec(text.slice(end, end + 200)) ?? [];
     const at = end + space.length;
     const tag = tagAt(text, at);
-    const isOpen = tag === "unclear" || (at === text.length && !space.includes("\n"));
-    if (isOpen) return isEnd ? end : "unclear";
+    if (tag === "unclear" || at === text.length) return isEnd ? end : "unclear";
     if (tag === undefined || tag.kind !== "special") return end;
     end = at + tag.raw.length;
   }

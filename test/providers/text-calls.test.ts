@@ -162,10 +162,18 @@ describe("a text", () => {
     expect(reader.end(true)).toMatchObject({ text: "", calls: [{ name: "look_up" }] });
   });
 
-  test.each(["Hello {", "Hello", "# {", "- [ ] task", "```ts\nconst a = 1", '{"place": ', "<table>"])(
-    "that can't become a call is shown at once: %s",
-    (text) => expect(streamed([text]).shown).toBe(text),
-  );
+  test.each([
+    "Hello {",
+    "Hello",
+    "# {",
+    '{"id": 1, "first": "Ann"',
+    '```json\n[{"type": "user", "name": "Ann", ',
+    "look_up (",
+    "- [ ] task",
+    "```ts\nconst a = 1",
+    '{"place": ',
+    "<table>",
+  ])("that can't become a call is shown at once: %s", (text) => expect(streamed([text]).shown).toBe(text));
 });
 
 describe("whatever a model writes, in whatever pieces", () => {
