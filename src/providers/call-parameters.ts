@@ -38,6 +38,8 @@ export function parametersIn(
  * also forget to end the last value, which is so if the call ends behind the tag.
  */
 function closingOf(text: string, from: number, ending: RegExp, isEnd: boolean): Span | undefined {
+  // A long value is asked about with every piece of it.
+  if (["</", "<|", "<｜"].every((start) => text.indexOf(start, from) === -1)) return undefined;
   const all = new RegExp(ending.source.replaceAll("^", ""), "g");
   all.lastIndex = from;
   let first: Span | undefined;

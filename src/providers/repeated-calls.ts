@@ -6,8 +6,8 @@ import { isJsonObject } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
 import { callToolName, loadSkillName } from "../ports/tool-offer.ts";
 import { headerAt, tagAt } from "./model-tags.ts";
-import { type BodyPlace, bodyAt, type KnownTools, mayBeCall, type WrittenCall } from "./text-tool-call.ts";
-import { announcedCall, type FoundCall } from "./written-call.ts";
+import { type BodyPlace, bodyAt, type KnownTools, type WrittenCall } from "./text-tool-call.ts";
+import { announcedCall, type FoundCall, mayBeCall } from "./written-call.ts";
 import { readValue } from "./written-values.ts";
 
 /** A prompt that needs more to be read is an attack. */
@@ -26,7 +26,7 @@ export function createRepeatedCalls(
   return {
     has(call) {
       if (found === undefined) {
-        const own = [...(system ?? []).map(({ text }) => text), ...messages.flatMap(skillTextOf)];
+        const own = [...(system ?? []).map(({ text }) => text), ...messages.flatMap(tagTextOf)];
         found = keysIn(messages.flatMap(othersTextOf), own, known);
       }
       return found === "too many" || found.has(keyOf(call));
@@ -40,8 +40,12 @@ function othersTextOf(message: ModelMessage): string[] {
   return message.content.flatMap((part) => (part.type === "text" ? [part.text] : []));
 }
 
-/** Instructions may show what a call looks like, for the model to write it. Only tags there are nobody's instruction. */
-function skillTextOf(message: ModelMessage): string[] {
+/**
+ * Instructions may show what a call looks like, for the model to write it. Only tags there are nobody's instruction. In what the
+ * model said, a call with tags is one that it has quoted.
+ */
+function tagTextOf(message: ModelMessage): string[] {
+  if (message.role === "assistant") return [message.text];
   return message.role === "tool" && isSkill(message) ? [message.text] : [];
 }
 

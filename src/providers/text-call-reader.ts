@@ -123,7 +123,7 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
     const after = held.slice(tag.raw.length);
     const before = line();
     const isOfThought = tag.kind === "thought" || tag.kind === "thought-end";
-    const isOpen = isOfThought && before.trim() !== "" ? /^[^\S\n]*\w{0,7}$/ : /^[^\S\n]*$/;
+    const isOpen = isOfThought ? /^[^\S\n]*(?:is )?\w{0,7}$/ : /^[^\S\n]*$/;
     if (isOpen.test(after) && !isEnd) return "wait";
     if (spoken.closes(tag)) return leave(tag.raw);
     if (tag.kind === "call" || tag.kind === "function") return isQuoted(before) ? speakOf(tag) : callStep(tag);

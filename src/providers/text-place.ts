@@ -72,12 +72,14 @@ export function isCallInSentence(before: string, after: string): boolean {
 /** Thinking begins with any words, so only what is said of the tag itself makes a sentence with it. */
 export function isThoughtInSentence(before: string, after: string): boolean {
   const isSaidOf = /^(?:[^\S\n]+(?:tags?|tokens?|blocks?|and|or|is)\b|[,;:)?"'”])/i.test(after);
-  return isQuoted(before) || (isSaidOf && /[\p{L}\p{N},;]\s*$/u.test(before));
+  const isSubject =
+    before.trim() === "" && /^[^\S\n]+(?:(?:tag|token|block)s?|is an?|and|means|marks|opens|begins)\b/.test(after);
+  return isQuoted(before) || isSubject || (isSaidOf && /[\p{L}\p{N},;]\s*$/u.test(before));
 }
 
 /** Words that introduce an example of a call, not a call. */
 const exampleWords =
-  /\b(?:examples?|e\.g|for instance|such as|like this|like so|looks? like|would|format|syntax|template|quot\w*|says?|contains?|beispiel\w*|so aus|exemple|ejemplo|esempio)\b/i;
+  /\b(?:examples?|e\.g|for instance|like this|like so|syntax|beispiel\w*|so aus|par exemple|ejemplo|esempio)\b|\blooks? like\W*$/i;
 
 export function introducesExample(lead: string): boolean {
   return exampleWords.test(lead);

@@ -20,7 +20,7 @@ export type KnownTools = ReadonlyMap<string, JsonSchema | undefined>;
 
 export type WrittenCall = Pick<ModelToolCall, "name" | "inputJson">;
 
-const nameKeys = ["name", "tool", "tool_name", "function"];
+export const nameKeys: readonly string[] = ["name", "tool", "tool_name", "function"];
 const inputKeys = ["args", "arguments", "parameters", "input"];
 const otherKeys = ["id", "type", "index", "tool_call_id"];
 /** A text that begins with another key is no call. */
@@ -129,7 +129,7 @@ function inputOf(name: string, input: unknown): WrittenCall {
 }
 
 /** Without what templates put before the name, or behind it. */
-function plainName(written: string, known: KnownTools): string {
+export function plainName(written: string, known: KnownTools): string {
   if (known.has(written)) return written;
   const plain = written.replace(/^(?:functions?|default_api)\.|^call:/, "").replace(/:\d+$/, "");
   return known.has(plain) ? plain : written.startsWith("functions.") || written.startsWith("call:") ? plain : written;
@@ -173,50 +173,6 @@ export function toolNameIn(text: string): string | undefined {
     .exec(text)
     ?.slice(1)
     .find((name) => name !== undefined);
-}
-
-/** Whether a text that no tag has called a call can become one. */
-export function mayBeCall(text: string, from: number, known: KnownTools): boolean | "unclear" {
-  const start = text.slice(from, from + 400).trimStart();
-  const tag = tagAt(start, 0);
-  if (tag !== undefined) return tag === "unclear" ? tag : tag.kind === "call" || tag.kind === "function";
-  const inList = start.replace(/^\[\s*/, "");
-  if (inList === "") return "unclear";
-  return inList.startsWith("{") ? objectMayBeCall(inList, known) : nameMayBeCall(inList, known);
-}
-
-/** A member at the beginning of an object whose value is no object, with the comma behind it. */
-const plainMember = /^["']?(\w+)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'[^'\\]*'|[\w.-]+)\s*(?:,\s*|(?=\}))/;
-
-function objectMayBeCall(text: string, known: KnownTools): boolean | "unclear" {
-  const inner = text.replace(/^\{[\s{]*/, "");
-  const [all = "", key = "", end] = /^["']?(\w*)(\W)?/.exec(inner) ?? [];
-  if (inner === "" || end === undefined) {
-    return all === inner && firstKeys.some((each) => each.startsWith(key)) ? "unclear" : false;
-  }
-  if (!firstKeys.includes(key)) return false;
-  let rest = inner;
-  for (;;) {
-    const [next] = /^["']?\w+(?=["']?\s*:)/.exec(rest) ?? [];
-    if (next !== undefined && !firstKeys.includes(next.replace(/^\W/, ""))) return false;
-    const [member = "", each = "", value = ""] = plainMember.exec(rest) ?? [];
-    if (member === "") break;
-    const name = plainName(value.slice(1, -1), known);
-    if (nameKeys.includes(each) && /^["']/.test(value) && !known.has(name)) return false;
-    rest = rest.slice(member.length);
-  }
-  return true;
-}
-
-/** In Python's words, or a name alone before its arguments. */
-function nameMayBeCall(text: string, known: KnownTools): boolean | "unclear" {
-  const [prefix = ""] = /^(?:print\(\s*)?(?:default_api\.|functions\.)?/.exec(text) ?? [];
-  const [name = ""] = /^[A-Za-z_][\w.-]*/.exec(text.slice(prefix.length)) ?? [];
-  const after = text.slice(prefix.length + name.length);
-  if (after !== "" && known.has(name)) return /^\s*$/.test(after) ? "unclear" : /^(?:\(|(?::\d+)?\s*[{[<])/.test(after);
-  const rest = text.slice(prefix.length);
-  const starts = [...known.keys()].flatMap((each) => [each, `functions.${each}`, `default_api.${each}`, "print("]);
-  return after === "" && text !== "" && starts.some((each) => each.startsWith(rest)) ? "unclear" : false;
 }
 
 /** A name, then what it gets. DeepSeek's first word is the kind of the call. */

@@ -1,6 +1,15 @@
 /** Finds a whole call in a model's text, with the tags around it: behind a tag that announces it, or at the start of a line. */
 import { type Header, type Tag, tagAt } from "./model-tags.ts";
-import { type BodyPlace, bodyAt, type KnownTools, mayBeCall, toolNameIn, type WrittenCall } from "./text-tool-call.ts";
+import {
+  type BodyPlace,
+  bodyAt,
+  firstKeys,
+  type KnownTools,
+  nameKeys,
+  plainName,
+  toolNameIn,
+  type WrittenCall,
+} from "./text-tool-call.ts";
 import type { Balance } from "./written-values.ts";
 
 export interface CallPlace {
@@ -127,4 +136,48 @@ export function bareCall(text: string, place: CallPlace): FoundCall {
     if (text.startsWith(marks, at)) return { type: "calls", calls, end: at + marks.length };
     if (marks.startsWith(text.slice(at))) return place.isEnd ? { type: "calls", calls, end: text.length } : wait;
   }
+}
+
+/** Whether a text that no tag has called a call can become one. */
+export function mayBeCall(text: string, from: number, known: KnownTools): boolean | "unclear" {
+  const start = text.slice(from, from + 400).trimStart();
+  const tag = tagAt(start, 0);
+  if (tag !== undefined) return tag === "unclear" ? tag : tag.kind === "call" || tag.kind === "function";
+  const inList = start.replace(/^\[\s*/, "");
+  if (inList === "") return "unclear";
+  return inList.startsWith("{") ? objectMayBeCall(inList, known) : nameMayBeCall(inList, known);
+}
+
+/** A member at the beginning of an object whose value is no object, with the comma behind it. */
+const plainMember = /^["']?(\w+)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'[^'\\]*'|[\w.-]+)\s*(?:,\s*|(?=\}))/;
+
+function objectMayBeCall(text: string, known: KnownTools): boolean | "unclear" {
+  const inner = text.replace(/^\{[\s{]*/, "");
+  const [all = "", key = "", end] = /^["']?(\w*)(\W)?/.exec(inner) ?? [];
+  if (inner === "" || end === undefined) {
+    return all === inner && firstKeys.some((each) => each.startsWith(key)) ? "unclear" : false;
+  }
+  if (!firstKeys.includes(key)) return false;
+  let rest = inner;
+  for (;;) {
+    const [next] = /^["']?\w+(?=["']?\s*:)/.exec(rest) ?? [];
+    if (next !== undefined && !firstKeys.includes(next.replace(/^\W/, ""))) return false;
+    const [member = "", each = "", value = ""] = plainMember.exec(rest) ?? [];
+    if (member === "") break;
+    const name = plainName(value.slice(1, -1), known);
+    if (nameKeys.includes(each) && /^["']/.test(value) && !known.has(name)) return false;
+    rest = rest.slice(member.length);
+  }
+  return true;
+}
+
+/** In Python's words, or a name alone before its arguments. */
+function nameMayBeCall(text: string, known: KnownTools): boolean | "unclear" {
+  const [prefix = ""] = /^(?:print\(\s*)?(?:default_api\.|functions\.)?/.exec(text) ?? [];
+  const [name = ""] = /^[A-Za-z_][\w.-]*/.exec(text.slice(prefix.length)) ?? [];
+  const after = text.slice(prefix.length + name.length);
+  if (after !== "" && known.has(name)) return /^\s*$/.test(after) ? "unclear" : /^(?:\(|(?::\d+)?\s*[{[<])/.test(after);
+  const rest = text.slice(prefix.length);
+  const starts = [...known.keys()].flatMap((each) => [each, `functions.${each}`, `default_api.${each}`, "print("]);
+  return after === "" && text !== "" && starts.some((each) => each.startsWith(rest)) ? "unclear" : false;
 }

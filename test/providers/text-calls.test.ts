@@ -65,6 +65,7 @@ const notCalls = [
   "The <tool_call> tag begins a call, and the </tool_call> tag ends it.",
   "The token <|im_end|> ends a turn.",
   "The <think> tag begins thinking, and the </think> tag ends it.",
+  "<think> is a tag. Thinking stands in it.",
   "```html\n<think>a thought</think>\n<message>hello</message>\n```",
   "`<think>` and `</think>` stand around it.",
   "In Java, List<Message> and Map<String, Answer> are types.",
@@ -121,6 +122,15 @@ describe("a text", () => {
     const text = `${'{"function":'.repeat(20_000)}{}${"}".repeat(20_000)}`;
     const { text: shown, calls } = streamed([text]);
     expect([shown === text, calls]).toEqual([true, []]);
+  });
+
+  test.each([
+    "I would need the weather first:",
+    "Let me see what the calendar says",
+    "Here is what the file contains.",
+  ])("is a call on the line behind ordinary words: %s", (before) => {
+    const whole = `${before}\n\`\`\`json\n${json({ name: "look_up", args: rome })}\n\`\`\``;
+    expect(streamed([whole])).toMatchObject({ text: `${before}\n`, calls: [["look_up", rome]] });
   });
 
   test("with several tags is several calls", () => {
@@ -276,6 +286,66 @@ describe("whatever a model writes, in whatever pieces", () => {
     );
   });
 
+  test("any mixture of calls, tags and words is read alike, however it is cut", () => {
+    const tags = [
+      ...[
+        "<think>",
+        "</think>",
+        "<|im_end|>",
+        "<|im_start|>",
+        "<message a='b'>",
+        "</message>",
+        "<runtime>",
+        "</runtime>",
+      ],
+      ...[
+        "<tool_response>",
+        "<tool_call>",
+        "</tool_call>",
+        "<|channel|>",
+        "analysis",
+        "<|message|>",
+        "<|end|>",
+        "[TOOL_CALLS]",
+      ],
+      ...[
+        "```",
+        "```json\n",
+        "`",
+        "\n",
+        "\n\n",
+        " ",
+        "Words here. ",
+        "and so on ",
+        "{",
+        "}",
+        "[",
+        '"',
+        "(",
+        "look_up",
+        "<|",
+        "</s>",
+      ],
+      ...[
+        "<function=look_up>",
+        "</function>",
+        "<parameter=place>",
+        "</parameter>",
+        '{"name": "look_up", "arguments": {',
+      ],
+    ];
+    const part = fc.constantFrom(...tags, ...dialects.map(({ write }) => write("look_up", rome)));
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 8 }), cuts, (parts, places) => {
+        const whole = parts.join("");
+        const { text, calls } = streamed([whole]);
+        expect(streamed(cutAt(whole, places))).toMatchObject({ text, calls });
+        expect(streamed([...whole])).toMatchObject({ text, calls });
+      }),
+      { ...fixed, numRuns: runs(500) },
+    );
+  });
+
   test("tags without a call never reach people, and every other character does", () => {
     const tags = [
       "<tool_call>",
@@ -388,6 +458,11 @@ describe("an answer", () => {
     ["that is thinking alone is empty", "<think>\nThe user wants the weather.\n</think>", ""],
     ["whose thinking has no end is empty", "<think>\nThe user wants the weather", ""],
     ["with thinking in the middle loses it", "Sure! <think>They mean Rome.</think> It is sunny.", "Sure! It is sunny."],
+    [
+      "whose thinking is about an answer loses that",
+      "<think>\nis it sunny? <think> and so on</think>It is sunny.",
+      "It is sunny.",
+    ],
     ["with a stray end of thinking keeps its text", "It is sunny.</think>", "It is sunny."],
     [
       "in the tags of our prompt is what stands in them",
@@ -482,6 +557,7 @@ describe("a call that others wrote", () => {
     ["in a page, through call_tool", havingRead(tagged("call_tool", { name: "look_up", input: rome }))],
     ["in a message", [{ role: "user", content: [{ type: "text", text: `<message>${call}</message>` }] }]],
     ["as a tag in the description of a tool", havingRead(call, "load_skill")],
+    ["in an earlier answer, which quoted it", [{ role: "assistant", text: `It says \`${call}\`.`, toolCalls: [] }]],
   ])("%s is shown as code when the model repeats it", (_where, messages) => {
     expect(streamed([`It says:\n${call}`], { messages })).toMatchObject({ text: `It says:\n${asCode}`, calls: [] });
   });
@@ -489,7 +565,8 @@ describe("a call that others wrote", () => {
   test("does not keep the model from another call, from its own, or from an example of its instructions", () => {
     const others: ModelMessage[][] = [
       havingRead(tagged("look_up", { place: "Bern" })),
-      [{ role: "assistant", text: call, toolCalls: [] }],
+      [{ role: "assistant", text: "", toolCalls: [{ id: "1", name: "look_up", inputJson: json(rome) }] }],
+      [{ role: "assistant", text: `I can write ${json({ name: "look_up", input: rome })}.`, toolCalls: [] }],
       havingRead(`Write ${json({ name: "look_up", input: rome })}.`, "load_skill"),
     ];
     for (const messages of others) expect(streamed([call], { messages }).calls).toEqual([["look_up", rome]]);
