@@ -68,7 +68,7 @@ export async function writeSkill(provider: Provider, wish: string): Promise<Writ
   let text = "";
   for await (const event of provider.stream(request, AbortSignal.timeout(timeoutMs))) {
     if (event.type === "text-delta") text += event.text;
-    if (event.type === "restart") text = "";
+    if (event.type === "restart" || event.type === "retract") text = "";
     if (event.type === "error") return { problem: `The model did not answer: ${event.error.message}` };
   }
   const read = answerSchema.safeParse(jsonIn(text));

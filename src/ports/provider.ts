@@ -1,5 +1,5 @@
 /**
- * The model port. `stream` never throws or rejects: it yields any number of `notice`, `text-delta`, `tool-call` and `restart`,
+ * The model port. `stream` never throws or rejects: it yields any number of `notice`, `text-delta`, `tool-call`, `retract` and `restart`,
  * then exactly one `end` or `error`. An aborted stream ends with an `error` whose code is `provider.aborted`.
  */
 import type { RemoraError } from "../lib/errors.ts";
@@ -115,6 +115,8 @@ export type ModelEvent =
   | { type: "notice"; text: string }
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
+  /** The text of this answer so far was thinking, as its end has shown, and is void. */
+  | { type: "retract" }
   /**
    * What `model` has said so far is void, because it broke off or the model declined: the answer begins again, or an `error`
    * follows. `usage` is present if the service counted it.

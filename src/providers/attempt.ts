@@ -77,7 +77,7 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       if (broken !== undefined) yield { type: "restart", model: broken };
       broken = undefined;
       // What a model said before it declined is void already.
-      if (event.type === "restart" && shown === "text") shown = "nothing";
+      if ((event.type === "restart" || event.type === "retract") && shown === "text") shown = "nothing";
       if (event.type === "end") rests.answered(candidate);
       if (event.type === "tool-call") shown = "call";
       else if (event.type === "text-delta" && shown === "nothing") shown = "text";

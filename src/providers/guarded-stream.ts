@@ -13,6 +13,7 @@ import { type FailureDetails, failure, thrownFailure } from "./classify-failure.
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 import { type Limits, limitsOf, type Timeouts, withoutClientTimeouts } from "./patience.ts";
 import { cleanUsage } from "./reported-usage.ts";
+import type { ReadText } from "./shown-text.ts";
 import { createTextCallReader } from "./text-call-reader.ts";
 import { withUnknownCalls } from "./unknown-text-call.ts";
 
@@ -24,7 +25,7 @@ import { withUnknownCalls } from "./unknown-text-call.ts";
  * The generator throws on any failure.
  */
 export type StreamPiece =
-  | Exclude<ModelEvent, { type: "error" | "restart" }>
+  | Exclude<ModelEvent, { type: "error" | "restart" | "retract" }>
   | { type: "progress"; length?: number; hidden?: string }
   | { type: "thinking"; length?: number; hidden?: string }
   | ({ type: "refusal"; usage: Usage } & RefusalWords);
@@ -80,10 +81,9 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     iterator = withinBounds(withJoinedText(attempt.open({ signal: combined, fetch: fetchNow })), attempt);
     const reader = callsNatively(place)
       ? undefined
-      : withUnknownCalls(createTextCallReader(attempt.request), attempt.request);
+      : withUnknownCalls(createTextCallReader(attempt.request, mayBeginThinking(place.model)), attempt.request);
     let hasBegun = false;
     let hasSaid = false;
-    let hasShown = false;
     let hasCalls = false;
     let length = 0;
     for (;;) {
@@ -102,7 +102,10 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
         yield { type: "error", error: failure(place, "endless") };
         return;
       }
-      if (piece.type === "progress" || piece.type === "thinking") continue;
+      if (piece.type === "progress" || piece.type === "thinking") {
+        if ((piece.length ?? 0) > 0) reader?.thinksApart();
+        continue;
+      }
       if (piece.type === "refusal") {
         hasEnded = true;
         yield { type: "restart", model: `${place.name}/${place.model}`, usage: cleanUsage(piece.usage) };
@@ -111,35 +114,34 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
       }
       if (piece.type === "end") {
         hasEnded = true;
-        const isEmpty = !hasSaid && (piece.stop === "end" || piece.stop === "tool-calls");
-        if (isEmpty) {
-          yield { type: "error", error: failure(place, "empty") };
-          return;
-        }
         const isRepeating = piece.stop === "repeating";
         const written = reader?.end(isRepeating || piece.stop === "max-tokens") ?? nothingWritten;
-        // What was held back is a part of the repetition.
-        if (written.text !== "" && !isRepeating) yield { type: "text-delta", text: written.text };
-        if (isRepeating && !hasShown && written.calls.length === 0) {
+        hasSaid =
+          (hasSaid && !written.isNew) || written.calls.length > 0 || (!isRepeating && saysSomething.test(written.text));
+        if (isRepeating && !hasSaid) {
           yield { type: "error", error: failure(place, "repeating") };
           return;
         }
+        if (!hasSaid && (piece.stop === "end" || piece.stop === "tool-calls")) {
+          yield { type: "error", error: failure(place, "empty") };
+          return;
+        }
+        // What was held back is a part of the repetition.
+        if (!isRepeating) yield* textEvents(written);
         if (!hasCalls) for (const call of written.calls) yield { type: "tool-call", ...call };
         const stop = written.calls.length > 0 && piece.stop !== "max-tokens" ? "tool-calls" : piece.stop;
         yield withShortCarry({ ...piece, stop, usage: cleanUsage(piece.usage) });
         return;
       }
       if (piece.type === "text-delta") {
-        hasSaid ||= saysSomething.test(piece.text);
-        const text = reader?.add(piece.text) ?? piece.text;
-        if (text !== "") yield { type: "text-delta", text };
-        hasShown ||= saysSomething.test(text);
+        const read = reader?.add(piece.text) ?? { isNew: false, text: piece.text };
+        hasSaid = (hasSaid && !read.isNew) || saysSomething.test(read.text);
+        yield* textEvents(read);
         continue;
       }
       if (piece.type === "tool-call") {
         // A model that calls natively may write the same call as text; only one of them counts.
-        const { text } = reader?.end(false) ?? nothingWritten;
-        if (text !== "") yield { type: "text-delta", text };
+        yield* textEvents(reader?.end(false) ?? nothingWritten);
         hasSaid = true;
         hasCalls = true;
       }
@@ -164,7 +166,12 @@ function lengthOf(piece: StreamPiece): number {
 /** Dots and marks of Markdown with nothing in them are no answer. Other characters can be one. */
 const saysSomething = /[^\s.…,*#>_-]/;
 
-const nothingWritten = { text: "", calls: [] };
+const nothingWritten = { isNew: false, text: "", calls: [] };
+
+function* textEvents({ isNew, text }: ReadText): Generator<ModelEvent> {
+  if (isNew) yield { type: "retract" };
+  if (text !== "") yield { type: "text-delta", text };
+}
 
 /** Joins text that arrives together, because every reader of the stream handles each piece by itself. */
 async function* withJoinedText(pieces: AsyncIterable<StreamPiece>): AsyncGenerator<StreamPiece> {
@@ -207,6 +214,11 @@ async function* withinBounds(
 function textsOf(piece: StreamPiece): { text?: string; hidden?: string } {
   if (piece.type === "text-delta") return { text: piece.text };
   return piece.type === "progress" || piece.type === "thinking" ? piece : {};
+}
+
+/** The templates of these begin an answer with the tag of thinking, so it is in the prompt, and only the closing one in the text. */
+function mayBeginThinking(model: string): boolean {
+  return /qwq|(?:^|[-/_:])r1(?:[-/_:.]|$)|qwen[^/]*-thinking/i.test(model);
 }
 
 /** Drops all provider state if it is too long for the journal, because a service would refuse partial state. */

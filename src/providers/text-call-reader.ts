@@ -1,78 +1,335 @@
-/** Holds back streamed text that may become a tool call, until it is one or can't be one any more. */
+/**
+ * Reads the text of models that may write into it what other services give apart: calls, thinking, tokens of their template,
+ * tags of our prompt. People see the text alone, as soon as it can't become anything else.
+ *
+ *   a call with tags around it      is one wherever it stands
+ *   a call without, or in a fence   begins a line, and nothing but such calls follows
+ *   in code, in quotation marks, in the middle of a sentence, or word for word what others wrote: text
+ *
+ * One long function, because all its steps read and shorten the same held text.
+ */
 import type { ModelRequest, ModelToolCall } from "../ports/provider.ts";
-import { fenceLabels, firstKeys, type KnownTools, openingTag, textToolCalls, toolNameIn } from "./text-tool-call.ts";
+import { type Header, headerAt, isOpenHeader, type Tag, tagAt, tagStarts } from "./model-tags.ts";
+import { createRepeatedCalls } from "./repeated-calls.ts";
+import { createShownText, type ReadText } from "./shown-text.ts";
+import {
+  asCode,
+  createSpokenTags,
+  introducesExample,
+  isCallInSentence,
+  isInSentence,
+  isQuoted,
+  isThoughtInSentence,
+} from "./text-place.ts";
+import { type KnownTools, toolNameIn, type WrittenCall } from "./text-tool-call.ts";
+import { announcedCall, bareCall, type FoundCall } from "./written-call.ts";
+import type { Balance } from "./written-values.ts";
 
 export interface TextCallReader {
+  /** The service gives the model's thinking apart. */
+  thinksApart(): void;
   /** Returns the text that people may see now. */
-  add(text: string): string;
+  add(text: string): ReadText;
   /** At the end of the text, returns what was held back: as calls, or as text for people. */
-  end(isCut: boolean): { text: string; calls: ModelToolCall[] };
+  end(isCut: boolean): ReadText & { calls: ModelToolCall[] };
 }
 
-/** Also knows the tools of earlier calls: a model that may use no more tools still writes such calls. */
-export function createTextCallReader(request: Pick<ModelRequest, "tools" | "named" | "messages">): TextCallReader {
-  const { tools, named = [], messages } = request;
-  const known: KnownTools = new Map([
+/** `other`: somebody else speaks. `facts`: of our prompt. */
+type Mode = "text" | "thought" | "other" | "facts";
+type Step = "again" | "wait";
+
+/** Of thinking, so much is kept for the call that may be its end. */
+const maxThought = 100_000;
+/** A longer call is read again only when it may have come to its end. */
+const maxEagerLength = 200;
+
+type Read = Pick<ModelRequest, "tools" | "named" | "messages"> & Partial<Pick<ModelRequest, "system">>;
+
+/** `mayBeginThinking`: the answer may begin with thinking that only its end shows to be that, so it waits for this end. */
+export function createTextCallReader(request: Read, mayBeginThinking = false): TextCallReader {
+  const known = knownTools(request);
+  const repeated = createRepeatedCalls(request, known);
+  const isRepeated = (found: readonly WrittenCall[]) => found.some((call) => repeated.has(call));
+  const shown = createShownText();
+  const spoken = createSpokenTags();
+  let mode: Mode = "text";
+  let held = "";
+  let isEnd = false;
+  let isInCall = false;
+  let balances = new Map<number, Balance>();
+  let thought = "";
+  /** Thinking that a header began ends with the next token. */
+  let isThoughtOfHeader = false;
+  /** The text so far was thinking, if more follows. */
+  let isVoid = false;
+  let calls: WrittenCall[] = [];
+  /** Calls without tags, as long as no words follow. */
+  let candidates: { raw: string; calls: WrittenCall[] }[] = [];
+  let hasExample = false;
+  let isWaiting = mayBeginThinking;
+  let waiting = "";
+  const line = () => shown.place().line();
+
+  function take(length: number): void {
+    held = held.slice(length);
+    balances = new Map();
+  }
+
+  function begin(): void {
+    if (!isVoid) return;
+    isVoid = false;
+    calls = [];
+    shown.restart();
+  }
+
+  function leave(text: string): Step {
+    take(text.length);
+    const hasWords = /\S/.test(text);
+    // Words follow, so what looked like calls is an example.
+    if (hasWords && candidates.length > 0) {
+      hasExample = true;
+      const raw = candidates.splice(0).map((each) => each.raw);
+      shown.put(raw.join("") + shown.takeSpace());
+    }
+    if (hasWords) begin();
+    shown.say(text);
+    return "again";
+  }
+
+  function drop(length: number): Step {
+    take(length);
+    shown.leaveOut();
+    return "again";
+  }
+
+  function skip(as: Mode, length: number): Step {
+    mode = as;
+    thought = "";
+    return drop(length);
+  }
+
+  function speakOf(tag: Tag): Step {
+    spoken.add(tag);
+    return leave(tag.raw);
+  }
+
+  function accept(found: readonly WrittenCall[], length: number): Step {
+    begin();
+    calls.push(...found);
+    return drop(length);
+  }
+
+  function tagStep(tag: Tag): Step {
+    const after = held.slice(tag.raw.length);
+    const before = line();
+    const isOfThought = tag.kind === "thought" || tag.kind === "thought-end";
+    const isOpen = isOfThought ? /^[^\S\n]*(?:is )?\w{0,7}$/ : /^[^\S\n]*$/;
+    if (isOpen.test(after) && !isEnd) return "wait";
+    if (spoken.closes(tag)) return leave(tag.raw);
+    if (tag.kind === "call" || tag.kind === "function") return isQuoted(before) ? speakOf(tag) : callStep(tag);
+    if (isOfThought ? isThoughtInSentence(before, after) : isInSentence(before, after)) return speakOf(tag);
+    switch (tag.kind) {
+      case "thought":
+        isThoughtOfHeader = false;
+        isWaiting = false;
+        return skip("thought", tag.raw.length);
+      case "thought-end":
+        isVoid ||= shown.hasText() || calls.length > 0;
+        candidates = [];
+        return drop(tag.raw.length);
+      case "header":
+      case "foreign":
+        return headerStep(tag);
+      case "result":
+        // What follows a made-up result is made up, too.
+        if (!tag.isClosing && calls.length + candidates.length > 0) return skip("other", tag.raw.length);
+        return wrapperStep(tag);
+      case "wrapper":
+        return wrapperStep(tag);
+      case "facts":
+        return skip(tag.isClosing || tag.raw.endsWith("/>") ? "text" : "facts", tag.raw.length);
+      case "special":
+        return drop(tag.raw.length);
+      default:
+        return tag.kind satisfies never;
+    }
+  }
+
+  /** Tags around an answer stand at its beginning, or behind something else that was left out. */
+  function wrapperStep(tag: Tag): Step {
+    const isAtEdge = tag.isClosing || !shown.hasText() || shown.isBehindGap();
+    return isAtEdge ? drop(tag.raw.length) : speakOf(tag);
+  }
+
+  function headerStep(tag: Tag): Step {
+    if (tag.kind === "foreign") return skip("other", tag.raw.length);
+    if (isOpenHeader(held, tag.raw.length) && !isEnd) return "wait";
+    const header = headerAt(held, tag.raw.length);
+    mode = "text";
+    if (header.calls !== undefined) return callStep(tag, header);
+    isThoughtOfHeader = true;
+    return skip(header.speaks === "other" ? "other" : header.isThought ? "thought" : "text", header.end);
+  }
+
+  function callStep(tag: Tag, header?: Header): Step {
+    const found = announcedCall(held, tag, header, { known, isEnd, balances });
+    isInCall = found.type === "wait";
+    if (found.type === "wait") return "wait";
+    if (found.type === "broken") return accept([found.call], found.end);
+    if (found.type === "none") {
+      const isSpoken = isInSentence(line(), held.slice(tag.raw.length));
+      return isSpoken ? speakOf(tag) : drop(header?.end ?? tag.raw.length);
+    }
+    const after = held.slice(found.end);
+    if (/^[^\S\n]*$/.test(after) && !isEnd) return "wait";
+    if (isCallInSentence(line(), after)) return leave(held.slice(0, found.end));
+    return isRepeated(found.calls) ? quoteStep(found.end) : accept(found.calls, found.end);
+  }
+
+  /** A call that others wrote, as code. */
+  function quoteStep(length: number): Step {
+    const raw = held.slice(0, length).trim();
+    take(length);
+    leave("");
+    shown.say(asCode(raw, line()));
+    return "again";
+  }
+
+  function bareStep(): Step | "text" {
+    if (known.size === 0 || hasExample || isVoid) return "text";
+    if (shown.hasText() && introducesExample(shown.place().lead())) return "text";
+    const found: FoundCall = bareCall(held, { known, isEnd, balances });
+    isInCall = found.type === "wait";
+    if (found.type === "wait") return "wait";
+    if (found.type !== "calls") return "text";
+    candidates.push({ raw: shown.takeSpace() + held.slice(0, found.end), calls: found.calls });
+    return drop(found.end);
+  }
+
+  /** Functionary's `>>>name`, and `>>>all` before words. */
+  function recipientStep(): Step | "text" {
+    const [raw, name = ""] = /^>>>([\w.-]+)\n/.exec(held) ?? [];
+    if (raw === undefined) return !isEnd && /^>{1,3}$|^>>>[\w.-]+$/.test(held) ? "wait" : "text";
+    if (name === "all") return drop(raw.length);
+    if (!known.has(name)) return "text";
+    const header: Header = { end: raw.length, calls: name, speaks: "agent", isThought: false };
+    return callStep({ kind: "header", raw, name, isClosing: false }, header);
+  }
+
+  function textStep(): Step {
+    const place = shown.place();
+    const isCode = place.isCode();
+    const tag = isCode ? undefined : tagAt(held, 0);
+    if (tag === "unclear" && !isEnd) return "wait";
+    if (tag !== undefined && tag !== "unclear") return tagStep(tag);
+    const isLineStart = !isCode && line().trim() === "";
+    const isAnswerStart = !shown.hasText() && calls.length === 0 && /^[A-Za-z_]/.test(held);
+    if (isLineStart && (/^[`~{[]/.test(held) || isAnswerStart)) {
+      const step = bareStep();
+      if (step !== "text") return step;
+    }
+    // Not the end of an HTML tag.
+    if (!isCode && held.startsWith(">") && !/<[^<>]*$/.test(line())) {
+      const step = recipientStep();
+      if (step !== "text") return step;
+    }
+    return leave(/^(?:[`~]+|\s+|>+|[\s\S][^<>[\]◁\n`~]*)/.exec(held)?.[0] ?? "");
+  }
+
+  /** Leaves out what is no answer, up to the tag that ends it. */
+  function skipStep(): Step {
+    const start = held.search(tagStarts);
+    const before = start === -1 ? held : held.slice(0, start);
+    const tag = start === -1 ? undefined : tagAt(held, start);
+    const isOpen = tag === "unclear" && !isEnd;
+    const raw = tag === undefined || tag === "unclear" ? held.slice(start, start + 1) : tag.raw;
+    const skipped = start === -1 || isOpen ? before : before + raw;
+    if (mode === "thought") thought = (thought + skipped).slice(-maxThought);
+    if (isOpen) {
+      take(before.length);
+      return "wait";
+    }
+    if (tag === undefined || tag === "unclear" || !endsSkipping(tag)) {
+      take(skipped.length);
+      return "again";
+    }
+    take(before.length);
+    if (tag.kind === "header") return headerStep(tag);
+    return skip("text", tag.raw.length);
+  }
+
+  function endsSkipping({ kind, name, raw, isClosing }: Tag): boolean {
+    if (mode === "facts") return kind === "facts" && isClosing;
+    if (mode === "other") return kind === "header" || /^(?:im)?assistant$|^chatbot/.test(name);
+    return (
+      kind === "thought-end" ||
+      (isThoughtOfHeader && (kind === "header" || (kind === "special" && /^<[|｜]/.test(raw))))
+    );
+  }
+
+  function run(): ReadText {
+    while (held !== "" && (mode === "text" ? textStep() : skipStep()) === "again");
+    const { isNew, text } = shown.read();
+    waiting = isNew ? text : waiting + text;
+    const wasWaiting = isWaiting;
+    isWaiting &&= !isNew && !isEnd;
+    if (isWaiting) return { isNew: false, text: "" };
+    const read = { isNew: isNew && !wasWaiting, text: waiting };
+    waiting = "";
+    return read;
+  }
+
+  /** The output limit ended the call, so the model is told to repeat it. */
+  function cutCall(): WrittenCall[] {
+    const tag = mode === "text" && !shown.place().isCode() && known.size > 0 ? tagAt(held, 0) : undefined;
+    const isAnnounced = tag !== undefined && tag !== "unclear" && /^(?:call|function|header)$/.test(tag.kind);
+    const name = mode === "text" ? toolNameIn(held) : undefined;
+    return name !== undefined && (isAnnounced || known.has(name)) ? [{ name, inputJson: held }] : [];
+  }
+
+  /** Some models call in the middle of thinking, and never end it. */
+  function callsOfThought(): WrittenCall[] {
+    const start = thought.search(/<[|｜]?(?:tool|function|invoke)[^<>]*>|\[TOOL_CALLS\]/);
+    if (mode !== "thought" || shown.hasText() || calls.length > 0 || start === -1) return [];
+    const inner = createTextCallReader(request);
+    const { text } = inner.add(thought.slice(start));
+    const rest = inner.end(false);
+    return (text + rest.text).trim() === "" ? rest.calls.map(({ name, inputJson }) => ({ name, inputJson })) : [];
+  }
+
+  return {
+    thinksApart() {
+      isWaiting = false;
+    },
+    add(text) {
+      held += text;
+      const isPart = isInCall && held.length > maxEagerLength && !/[>\]})\n]/.test(text);
+      return isPart ? { isNew: false, text: "" } : run();
+    },
+    end(isCut) {
+      isEnd = true;
+      const cut = isCut ? cutCall() : [];
+      if (cut.length > 0) held = "";
+      const { isNew, text } = run();
+      const bare = candidates.flatMap((each) => each.calls);
+      const isExample = isRepeated(bare);
+      const all = [...calls, ...(isExample ? [] : bare), ...cut, ...callsOfThought()];
+      const left = isExample ? candidates.map(({ raw }) => raw).join("") : shown.isBehindGap() ? "" : shown.takeSpace();
+      candidates = [];
+      calls = [];
+      mode = "text";
+      isEnd = false;
+      return { isNew, text: text + left, calls: all.map((call, index) => ({ id: `call_${index + 1}`, ...call })) };
+    },
+  };
+}
+
+/** Also the tools of earlier calls: a model that may use no more tools still writes such calls. */
+function knownTools({ tools, named = [], messages }: Read): KnownTools {
+  return new Map([
     ...messages.flatMap((message) =>
       message.role === "assistant" ? message.toolCalls.map(({ name }) => [name, undefined] as const) : [],
     ),
     ...[...tools, ...named].map(({ name, parameters }) => [name, parameters] as const),
   ]);
-  let held = "";
-  let state: Start = known.size === 0 ? "text" : "unclear";
-
-  return {
-    add(text) {
-      held += text;
-      if (state === "unclear") state = startOf(held);
-      if (state !== "text") return "";
-      const visible = held;
-      held = "";
-      return visible;
-    },
-    end(isCut) {
-      const text = held;
-      held = "";
-      const isCall = state === "call";
-      state = "text";
-      const calls = isCall ? textToolCalls(text, known) : undefined;
-      if (calls !== undefined) return { text: "", calls };
-      // The output limit ended the call, so the model is told to repeat it.
-      const name = isCall && isCut ? toolNameIn(text, known) : undefined;
-      return name === undefined ? { text, calls: [] } : { text: "", calls: [{ id: "call_1", name, inputJson: text }] };
-    },
-  };
-}
-
-/** What the beginning of a text says: surely not a call, perhaps a call, or still both. */
-type Start = "text" | "call" | "unclear";
-
-const fence = "```";
-
-function startOf(text: string): Start {
-  const start = text.trimStart();
-  if (openingTag.startsWith(start) || fence.startsWith(start)) return "unclear";
-  if (start.startsWith(openingTag)) return "call";
-  return start.startsWith(fence) ? startOfFenced(start.slice(fence.length)) : startOfValue(start);
-}
-
-function startOfFenced(text: string): Start {
-  const [label = ""] = /^\w*/.exec(text) ?? [];
-  const lower = label.toLowerCase();
-  if (label.length === text.length) return fenceLabels.some((known) => known.startsWith(lower)) ? "unclear" : "text";
-  return fenceLabels.includes(lower) ? startOfValue(text.slice(label.length)) : "text";
-}
-
-function startOfValue(text: string): Start {
-  const start = text.trimStart();
-  const inList = start.startsWith("[") ? start.slice(1).trimStart() : start;
-  if (inList === "") return "unclear";
-  if (!inList.startsWith("{")) return "text";
-  const inObject = inList.slice(1).trimStart();
-  if (inObject === "") return "unclear";
-  if (!inObject.startsWith('"')) return "text";
-  const key = inObject.slice(1);
-  const end = key.indexOf('"');
-  if (end >= 0) return firstKeys.includes(key.slice(0, end)) ? "call" : "text";
-  return firstKeys.some((known) => known.startsWith(key)) ? "unclear" : "text";
 }

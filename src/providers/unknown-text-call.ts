@@ -4,6 +4,7 @@
  */
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { ModelRequest, ModelToolCall } from "../ports/provider.ts";
+import type { ReadText } from "./shown-text.ts";
 import type { TextCallReader } from "./text-call-reader.ts";
 
 const nameKeys = ["name", "tool", "tool_name", "function", "function_name", "action"];
@@ -23,26 +24,28 @@ export function withUnknownCalls(
   let held = "";
   let isText = tools.length === 0 || asksForJson(messages);
 
-  function add(text: string): string {
-    held += text;
+  function add({ isNew, text }: ReadText): ReadText {
+    held = isNew ? text : held + text;
     isText ||= !mayBeCall(held);
-    if (!isText) return "";
+    if (!isText) return { isNew, text: "" };
     const shown = held;
     held = "";
-    return shown;
+    return { isNew, text: shown };
   }
 
   return {
+    thinksApart: known.thinksApart,
     add: (text) => add(known.add(text)),
     end(isCut) {
-      const { text, calls } = known.end(isCut);
-      const shown = add(text) + held;
+      const { calls, ...last } = known.end(isCut);
+      const { isNew, text } = add(last);
+      const shown = { isNew, text: text + held };
       const unknown = held === "" ? undefined : callsIn(parseJson(held.trim().replace(fence, "$1")));
       held = "";
       isText = true;
       return unknown === undefined || unknown.length === 0
-        ? { text: shown, calls }
-        : { text: "", calls: [...calls, ...unknown] };
+        ? { ...shown, calls }
+        : { isNew, text: "", calls: [...calls, ...unknown] };
     },
   };
 }

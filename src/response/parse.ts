@@ -21,6 +21,7 @@ export const readModel: ReadModel = async (events, tools, usedCallIds, { onText,
   let cleaner = createTextCleaner();
   const raws: ModelToolCall[] = [];
   const broken: BrokenText[] = [];
+  let hasRetracted = false;
   let firstTokenMs: number | undefined;
   for await (const event of events) {
     switch (event.type) {
@@ -35,6 +36,10 @@ export const readModel: ReadModel = async (events, tools, usedCallIds, { onText,
         firstTokenMs ??= elapsed();
         raws.push({ id: event.id, name: event.name, inputJson: event.inputJson });
         break;
+      case "retract":
+        hasRetracted = true;
+        cleaner = createTextCleaner();
+        break;
       case "restart":
         // People keep the old text until the new one replaces it.
         broken.push({
@@ -45,7 +50,7 @@ export const readModel: ReadModel = async (events, tools, usedCallIds, { onText,
         raws.length = 0;
         break;
       case "end": {
-        if (broken.length > 0) onText(cleaner.text());
+        if (broken.length > 0 || hasRetracted) onText(cleaner.text());
         const calls = await parseAll(raws, tools, usedCallIds, event.stop === "max-tokens");
         return answered(event, { text: cleaner.text(), broken, calls, firstTokenMs: firstTokenMs ?? elapsed() });
       }

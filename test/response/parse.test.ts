@@ -74,6 +74,17 @@ describe("the text of an answer", () => {
     for (const text of shown) expect(text.isWellFormed()).toBe(true);
   });
 
+  test("begins again when it turns out to have been thinking, and people keep nothing of that", async () => {
+    const later = await read([say("They ask"), { type: "retract" }, say("Hello"), end()]);
+    expect([later.shown, later.answer.text, later.answer.broken]).toEqual([
+      ["They ask", "Hello", "Hello"],
+      "Hello",
+      [],
+    ]);
+    const never = await read([say("They ask"), { type: "retract" }, call("clock", "{}"), end("tool-calls")]);
+    expect([never.shown.at(-1), never.answer.text]).toEqual(["", ""]);
+  });
+
   test("is the same however it is cut into pieces, and always well-formed", async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -1,0 +1,124 @@
+/**
+ * Calls that stand word for word in what others wrote: in a page, a file or a message that the model has read. A model that
+ * repeats such a text does not decide to call anything. Without native calls, the text alone can't tell the one from the other.
+ */
+import { isJsonObject } from "../lib/json.ts";
+import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
+import { useToolName, loadSkillName } from "../ports/tool-offer.ts";
+import { headerAt, tagAt } from "./model-tags.ts";
+import { type BodyPlace, bodyAt, type KnownTools, type WrittenCall } from "./text-tool-call.ts";
+import { announcedCall, type FoundCall, mayBeCall } from "./written-call.ts";
+import { readValue } from "./written-values.ts";
+
+/** A prompt that needs more to be read is an attack. */
+const maxScanned = 2_000_000;
+
+export interface RepeatedCalls {
+  has(call: WrittenCall): boolean;
+}
+
+/** Reads the prompt when the first call is asked about, because most answers have none. */
+export function createRepeatedCalls(
+  { messages, system }: Pick<ModelRequest, "messages"> & Partial<Pick<ModelRequest, "system">>,
+  known: KnownTools,
+): RepeatedCalls {
+  let found: Set<string> | "too many" | undefined;
+  return {
+    has(call) {
+      if (found === undefined) {
+        const own = [...(system ?? []).map(({ text }) => text), ...messages.flatMap(tagTextOf)];
+        found = keysIn(messages.flatMap(othersTextOf), own, known);
+      }
+      return found === "too many" || found.has(keyOf(call));
+    },
+  };
+}
+
+function othersTextOf(message: ModelMessage): string[] {
+  if (message.role === "assistant") return [];
+  if (message.role === "tool") return isSkill(message) ? [] : [message.text];
+  return message.content.flatMap((part) => (part.type === "text" ? [part.text] : []));
+}
+
+/**
+ * Instructions may show what a call looks like, for the model to write it. Only tags there are nobody's instruction. In what the
+ * model said, a call with tags is one that it has quoted.
+ */
+function tagTextOf(message: ModelMessage): string[] {
+  if (message.role === "assistant") return [message.text];
+  return message.role === "tool" && isSkill(message) ? [message.text] : [];
+}
+
+function isSkill({ name }: Extract<ModelMessage, { role: "tool" }>): boolean {
+  return name === loadSkillName;
+}
+
+function keysIn(others: readonly string[], own: readonly string[], known: KnownTools): Set<string> | "too many" {
+  const keys = new Set<string>();
+  let scanned = 0;
+  const scan = (text: string, beginning: RegExp) => {
+    let end = 0;
+    for (const { index } of text.matchAll(beginning)) {
+      if (index < end || scanned > maxScanned) continue;
+      const place: BodyPlace = { known, isEnd: true, isTagged: true, balances: new Map() };
+      const body = callAt(text, index, place);
+      scanned += 100 + [...place.balances].reduce((sum, [from, { at }]) => sum + at - from, 0);
+      if (body === undefined) continue;
+      for (const call of body.calls) keys.add(keyOf(call));
+      end = body.end;
+    }
+  };
+  const names = [...known.keys()].map((name) => name.replace(/\W/g, "\\$&")).join("|");
+  const anyBeginning = new RegExp(`${tagBeginning.source}|\\[\\s*(?=\\{)|\\{|(?<!\\w)(?:${names})(?=\\s*[({[<])`, "g");
+  for (const text of others) for (const spelling of spellingsOf(text)) scan(spelling, anyBeginning);
+  for (const text of own) for (const spelling of spellingsOf(text)) scan(spelling, tagBeginning);
+  return scanned > maxScanned ? "too many" : keys;
+}
+
+const tagBeginning = /[<[](?=[|｜/\w:▁ ]{0,20}(?:tool|function|invoke|channel|start|action|python|call|TOOL|ARGS))/g;
+
+function callAt(text: string, index: number, place: BodyPlace): Extract<FoundCall, { type: "calls" }> | undefined {
+  const tag = tagAt(text, index);
+  if (tag === undefined || tag === "unclear") {
+    if (mayBeCall(text, index, place.known) === false) return undefined;
+    const body = bodyAt(text, index, { ...place, isTagged: false, isEnd: false });
+    return body.type === "calls" ? body : undefined;
+  }
+  if (tag.kind !== "call" && tag.kind !== "function" && tag.kind !== "header") return undefined;
+  const rest = text.slice(index);
+  const header = tag.kind === "header" ? headerAt(rest, tag.raw.length) : undefined;
+  if (header !== undefined && header.calls === undefined) return undefined;
+  const found = announcedCall(rest, tag, header, place);
+  return found.type === "calls" ? { ...found, end: index + found.end } : undefined;
+}
+
+/** As it is; as HTML has it; as the text of a JSON document has it. */
+function spellingsOf(text: string): Set<string> {
+  const html = text
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replace(/&quot;|&#34;/g, '"')
+    .replace(/&#39;|&apos;/g, "'")
+    .replaceAll("&amp;", "&");
+  const json = text.replace(/\\(["\\/nt])/g, (_all, letter: string) => ({ n: "\n", t: "\t" })[letter] ?? letter);
+  return new Set([text, html, json]);
+}
+
+/** The same for the same call, however it is written. */
+function keyOf({ name, inputJson }: WrittenCall): string {
+  const input = inputJson === "" ? {} : readValue(inputJson);
+  if (name === useToolName && isJsonObject(input) && typeof input.name === "string") {
+    const inner = input.input ?? input.arguments ?? {};
+    return keyOf({ name: input.name, inputJson: typeof inner === "string" ? inner : JSON.stringify(inner) });
+  }
+  return JSON.stringify([name, plain(input ?? inputJson)]);
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value === "string") return value.replace(/\s+/g, " ").trim();
+  if (Array.isArray(value)) return value.map(plain);
+  if (!isJsonObject(value)) return value;
+  return Object.entries(value)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([key, inner]) => [key, plain(inner)]);
+}
