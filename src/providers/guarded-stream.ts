@@ -14,8 +14,7 @@ import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 import { type Limits, limitsOf, type Timeouts, withoutClientTimeouts } from "./patience.ts";
 import { cleanUsage } from "./reported-usage.ts";
 import type { ReadText } from "./shown-text.ts";
-import { createTextCallReader } from "./text-call-reader.ts";
-import { withUnknownCalls } from "./unknown-text-call.ts";
+import type { TextCallReader } from "./text-call-reader.ts";
 
 /**
  * Output of a provider's generator. `progress` only shows that the stream is alive; after `thinking` the model may be
@@ -79,9 +78,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   let hasEnded = false;
   try {
     iterator = withinBounds(withJoinedText(attempt.open({ signal: combined, fetch: fetchNow })), attempt);
-    const reader = callsNatively(place)
-      ? undefined
-      : withUnknownCalls(createTextCallReader(attempt.request, mayBeginThinking(place.model)), attempt.request);
+    const reader = callsNatively(place) ? undefined : await createReader(attempt);
     let hasBegun = false;
     let hasSaid = false;
     let hasCalls = false;
@@ -188,6 +185,15 @@ async function* withJoinedText(pieces: AsyncIterable<StreamPiece>): AsyncGenerat
     }
     if (text !== "") yield { type: "text-delta", text };
   }
+}
+
+/** Loaded for the servers that need it. */
+async function createReader({ request, place }: StreamAttempt): Promise<TextCallReader> {
+  const [{ createTextCallReader }, { withUnknownCalls }] = await Promise.all([
+    import("./text-call-reader.ts"),
+    import("./unknown-text-call.ts"),
+  ]);
+  return withUnknownCalls(createTextCallReader(request, mayBeginThinking(place.model)), request);
 }
 
 /** At their own addresses, these services have only models with native calls. Other servers speak their protocols too. */

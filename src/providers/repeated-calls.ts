@@ -4,7 +4,7 @@
  */
 import { isJsonObject } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
-import { useToolName, loadSkillName } from "../ports/tool-offer.ts";
+import { loadSkillName, useToolName } from "../ports/tool-offer.ts";
 import { headerAt, tagAt } from "./model-tags.ts";
 import { type BodyPlace, bodyAt, type KnownTools, type WrittenCall } from "./text-tool-call.ts";
 import { announcedCall, type FoundCall, mayBeCall } from "./written-call.ts";

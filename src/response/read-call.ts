@@ -12,7 +12,6 @@ import type { ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { offerOf, useToolName } from "../ports/tool-offer.ts";
 import type { ParsedCall } from "../ports/turn.ts";
-import { fitAsMeant } from "./as-meant.ts";
 import { createSchemaChecker } from "./schema-check.ts";
 import { meantTool, shownName, unknownToolProblem } from "./tool-names.ts";
 import { type WantedCall, wantedCall } from "./wanted-call.ts";
@@ -71,6 +70,8 @@ async function readInput(tool: ToolSpec, given: WantedCall["given"], numbers: Nu
   const value = givenValue(given, (text) => parseLooseJson(text, numbers));
   const [first, ...others] = Array.isArray(value) ? value : [value];
   if (!isJsonObject(first) || others.length > 0) return breaks(jsonProblem(tool, given, value));
+  // Only calls that break their schema need it.
+  const { fitAsMeant } = await import("./as-meant.ts");
   const fitted = await fitAsMeant(tool, first, numbers, checker);
   if (fitted.type === "fits") return { type: "fits", input: fitted.input, isAsWritten: false };
   return breaks(

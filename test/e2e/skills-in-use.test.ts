@@ -299,7 +299,7 @@ test("use_tool: what it calls is judged, asked about and recorded as the tool it
   expect(lastRequest()).toContain('"name":"use_tool","input":{"name":"chat_post","input":{"text":"Wrapped."}}');
   const outside = wrapped("read_file", { path: "../channel:random/a.md" });
   expect((await use(outside)).text).toContain("Blocked by the safety rules of filesystem");
-  expect((await use(wrapped("chat_post", { message: "x" }))).text).toContain("- text: string. Markdown");
+  expect((await use(wrapped("chat_post", {}))).text).toContain("- text: string. Markdown");
   expect((await use(wrapped("load_skill", { name: "git" }))).text).toContain("# Skill git");
   const log = join(home.workspace, "brain/corpus");
   const lines = async () =>
@@ -355,7 +355,7 @@ test("mcp: a server's tool asks, a trusted one does not, and a server crash cost
   await untilOffered("test_echo");
   expect((await useAsked(call("test_echo", { text: "one" }), "a tool of another program")).text).toContain("one");
   expect((await use(call("test_refuse", {}))).text).toContain("no such thing");
-  expect((await use(call("test_echo", { text: 1 }))).text).toContain("/text must be string");
+  expect((await use(call("test_echo", { text: ["a", "b"] }))).text).toContain("don't fit its schema");
   const died = await useAsked(call("test_die", {}), "a tool of another program");
   expect(died.text).toContain("may or may not have taken effect");
   expect((await useAsked(call("test_echo", { text: "two" }), "a tool of another program")).text).toContain("two");
