@@ -3,8 +3,13 @@
  * loop that runs what the model calls. It asks nobody, keeps nothing back, and believes everything that it reads.
  */
 import OpenAI from "openai";
-import type { ChatCompletionMessageParam, ChatCompletionTool } from "openai/resources/chat/completions";
+import type {
+  ChatCompletionMessage,
+  ChatCompletionMessageParam,
+  ChatCompletionTool,
+} from "openai/resources/chat/completions";
 import type { Bot, Said } from "../../src/evals/bot.ts";
+import { createTextCallReader } from "../../src/providers/text-call-reader.ts";
 import { openSimpleTools, type SimpleTools } from "./simple-tools.ts";
 
 export interface BareBotOptions {
@@ -62,15 +67,27 @@ async function answer(
     const request = { model, messages, tools: defined };
     const message = (await client.chat.completions.create(request, { signal })).choices[0]?.message;
     if (message === undefined) return { text: "", state: "failed" };
-    messages.push(message);
-    const calls = (message.tool_calls ?? []).filter((call) => call.type === "function");
-    if (calls.length === 0) return { text: message.content ?? "", state: "answered" };
+    const { text, calls } = readMessage(message, tools.specs);
+    messages.push({ role: "assistant", content: text, ...(calls.length > 0 ? { tool_calls: calls } : {}) });
+    if (calls.length === 0) return { text, state: "answered" };
     for (const { id, function: called } of calls) {
       const content = await tools.run(called.name, called.arguments, signal);
       messages.push({ role: "tool", tool_call_id: id, content });
     }
   }
   return { text: "", state: "failed" };
+}
+
+/** Small models write calls as text. The agent reads these, so this bot does, too: what counts is what the model understands. */
+function readMessage({ content, tool_calls = [] }: ChatCompletionMessage, specs: SimpleTools["specs"]) {
+  const reader = createTextCallReader({ tools: specs, messages: [] });
+  const { text: begin } = reader.add(content ?? "");
+  const { text: end, calls: written } = reader.end(false);
+  const native = tool_calls.filter((call) => call.type === "function");
+  const calls = written.map(({ id, name, inputJson }) => {
+    return { id, type: "function" as const, function: { name, arguments: inputJson } };
+  });
+  return { text: begin + end, calls: native.length > 0 ? native : calls };
 }
 
 function definitionOf({ name, description, parameters }: SimpleTools["specs"][number]): ChatCompletionTool {

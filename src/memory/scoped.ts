@@ -33,7 +33,7 @@ export function createScopedMemory(
       code: "memory.not-owner",
       place: "memory",
       message:
-        "every conversation reads shared notes, so only the people in safety.owners may change them. Save the note for this conversation instead",
+        "every conversation reads shared notes, so only the people in safety.owners may change them. Call the tool again without shared, for a note of this conversation",
     });
   }
 

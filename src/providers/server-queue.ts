@@ -16,13 +16,15 @@ interface Place {
   changed: PromiseWithResolvers<void>;
 }
 
-/**
- * How many requests an address gets at once if no setting says so. One is what Ollama (OLLAMA_NUM_PARALLEL) and small servers work on by
- * themselves, and the fastest way to everybody's first word where reading takes all of the machine.
- */
+/** Ollama's `OLLAMA_NUM_PARALLEL`, and the slots of llama-server and LM Studio, unless somebody sets others. */
+const ollamaRequests = 1;
+const localRequests = 4;
+
+/** How many requests an address gets at once if no setting says so. What speaks Anthropic's protocol nearby is a gateway. */
 export function usualConcurrency(provider: string, address: string | undefined): number {
   if (address === undefined || isKnownService(address)) return Number.POSITIVE_INFINITY;
-  return provider === "ollama" || isLocalAddress(address) ? 1 : Number.POSITIVE_INFINITY;
+  if (provider === "ollama") return ollamaRequests;
+  return provider === "openai" && isLocalAddress(address) ? localRequests : Number.POSITIVE_INFINITY;
 }
 
 /** `concurrency` can be infinite. */

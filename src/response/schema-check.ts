@@ -127,7 +127,9 @@ function knownText(key: string, properties: unknown): string {
   return known.length === 0 ? " (it takes none)" : ` (it takes ${known.join(", ")})`;
 }
 
+/** Of lists and objects only what they are: to write a deep one would fill the stack. */
 function shown(value: unknown): string {
+  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "a list" : "an object";
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > maxShownCharacters ? `${text.slice(0, maxShownCharacters)}…` : text;
 }

@@ -152,10 +152,10 @@ test.each([
   ["ollama", "http://127.0.0.1:11434", 1],
   ["ollama", "https://ollama.example.com", 1],
   ["ollama", "https://ollama.com", Number.POSITIVE_INFINITY],
-  ["openai", "http://localhost:8080/v1", 1],
-  ["openai", "http://10.0.0.7:1234/v1", 1],
-  ["openai", "http://llama:8080/v1", 1],
-  ["anthropic", "http://[::1]:8080", 1],
+  ["openai", "http://localhost:8080/v1", 4],
+  ["openai", "http://10.0.0.7:1234/v1", 4],
+  ["openai", "http://llama:8080/v1", 4],
+  ["anthropic", "http://[::1]:8080", Number.POSITIVE_INFINITY],
   ["openai", "https://models.example.com/v1", Number.POSITIVE_INFINITY],
   ["openai", "https://api.openai.com/v1", Number.POSITIVE_INFINITY],
   ["anthropic", "https://api.anthropic.com", Number.POSITIVE_INFINITY],
@@ -164,12 +164,12 @@ test.each([
   expect(usualConcurrency(name, address)).toBe(most);
 });
 
-test("a local server over each protocol gets one request at a time, or as many as the settings say", async () => {
+test("a server over each protocol gets as many requests at once as the settings say", async () => {
   const double = await startModelDouble();
   scripted(double);
   const { url } = double;
-  const select = async (concurrency?: number) => {
-    const limit = concurrency === undefined ? {} : { concurrency };
+  const select = async (concurrency: number) => {
+    const limit = { concurrency };
     const settings: ProviderSettings = {
       order: ["anthropic", "openai", "ollama"],
       anthropic: { baseUrl: url, model: "claude-sonnet-5-5", ...limit },
@@ -190,7 +190,7 @@ test("a local server over each protocol gets one request at a time, or as many a
     expect([textIn(first), textIn(second)]).toEqual([text, text]);
     return second.flatMap((event) => (event.type === "notice" ? [event.text] : []));
   };
-  for (const provider of await select())
+  for (const provider of await select(1))
     expect(await noticesOf(provider)).toEqual(["Waiting: 1 request before yours", "Thinking"]);
   for (const provider of await select(2)) expect(await noticesOf(provider)).toEqual([]);
   await double.stop();

@@ -38,7 +38,7 @@ export const pipeline: Section = {
       says: "wrong arguments and unknown tools go back to the model as errors, and never run as {}",
       shownBy: [
         [runCalls, "with malformed arguments or unknown names never run; the model reads why"],
-        ["response/parse.test.ts", "that breaks its schema is told every reason, and nothing is converted"],
+        ["response/parse.test.ts", "that breaks its schema is told every argument that is wrong, and what it takes"],
       ],
     },
     {

@@ -71,10 +71,11 @@ export const providers: Section = {
       ],
     },
     {
-      says: "text that only quotes a call stays text: the name must be offered, and the call the whole answer",
+      says: "text that only quotes a call stays text, and what others wrote never runs",
       shownBy: [
-        [textCalls, "a text that quotes a call is that text"],
-        [textCalls, "a name that is not offered is text"],
+        [textCalls, "without tags, a call with words behind it is text"],
+        [textCalls, "%s is shown as code when the model repeats it"],
+        [textCalls, "is text, and never runs, if it stands in what the model has read"],
       ],
     },
     {

@@ -82,7 +82,9 @@ describe("a report", () => {
     [3_840_000, "1 h 4 min"],
   ])("says below an answer that took %i ms that it took %s", async (workedMs, said) => {
     const { reports, turn } = openReports();
-    expect(footerLine(await reports.of(turn({ endedAt: start + workedMs }), "done"), settings)).toBe(said);
+    expect(footerLine(await reports.of(turn({ endedAt: start + workedMs }), "done"), settings)).toBe(
+      `no actions · ${said}`,
+    );
   });
 
   test("masks secrets and escapes hidden characters in names, calls, results and failures", async () => {

@@ -12,11 +12,13 @@ import { type AdvisoryWorld, openWorld } from "./world.ts";
 
 const untilMs = 30_000;
 const slowWords = "something that is slow to read";
-/** Each is slow for a pattern that looks at the same blanks or marks again and again. */
+const numbered = (count: number, of: (index: number) => string) =>
+  Array.from({ length: count }, (_, at) => of(at)).join("");
+/** Each is slow for a pattern that looks at the same blanks or marks again and again. None repeats itself exactly, which would end the answer. */
 const slowAnswer = [
-  `#### a${" ".repeat(200_000)}x`,
-  `#### ${"__a ".repeat(15_000)}`,
-  `| a |\n|---|\n| ${"``a ".repeat(15_000)} |`,
+  `#### a${numbered(100, (at) => `${" ".repeat(1_900)}${at}`)}x`,
+  `#### ${numbered(15_000, (at) => `__a${at} `)}`,
+  `| a |\n|---|\n| ${numbered(15_000, (at) => `\`\`a${at} `)} |`,
 ].join("\n\n");
 
 let world: AdvisoryWorld;
