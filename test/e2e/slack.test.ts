@@ -167,11 +167,14 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
 
       write("run echo once-more", second);
       await answered(second, "once-more", 1);
+      const stateOf = () => slack.sessions.of(dm, second.ts)?.status;
+      // What still runs goes on in its session.
+      await expect.poll(stateOf, { timeout: 20_000 }).toBe("active");
       await command("status", "in the newest thread here: ");
       await command("context", "earlier requests with their answers");
       await command("new", "a reply in the newest thread does, too");
       await command("context", "this conversation: 0");
-      await expect.poll(() => slack.sessions.of(dm, second.ts)?.status).toBe("closed");
+      await expect.poll(stateOf, { timeout: 20_000 }).toBe("closed");
       write("run echo after-new", second);
       await answered(second, "after-new", 1);
       await expect
