@@ -84,7 +84,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     let hasCalls = false;
     let length = 0;
     for (;;) {
-      const piece = await pull(iterator, deadline, combined, (stop) => {
+      let piece = await pull(iterator, deadline, combined, (stop) => {
         stopPulling = stop;
       });
       if (piece === undefined) {
@@ -109,8 +109,15 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
         yield { type: "error", error: failure(place, "refused", { said: piece.said, note: piece.note }) };
         return;
       }
+      if (piece.type === "text-delta") {
+        const read = reader?.add(piece.text) ?? { isNew: false, text: piece.text };
+        hasSaid = (hasSaid && !read.isNew) || saysSomething.test(read.text);
+        yield* textEvents(read);
+        if (reader?.isOver() !== true) continue;
+        piece = { type: "end", stop: "end", usage: nothingUsed, model: `${place.name}/${place.model}` };
+      }
       if (piece.type === "end") {
-        hasEnded = true;
+        hasEnded = reader?.isOver() !== true;
         const isRepeating = piece.stop === "repeating";
         const written = reader?.end(isRepeating || piece.stop === "max-tokens") ?? nothingWritten;
         hasSaid =
@@ -129,12 +136,6 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
         const stop = written.calls.length > 0 && piece.stop !== "max-tokens" ? "tool-calls" : piece.stop;
         yield withShortCarry({ ...piece, stop, usage: cleanUsage(piece.usage) });
         return;
-      }
-      if (piece.type === "text-delta") {
-        const read = reader?.add(piece.text) ?? { isNew: false, text: piece.text };
-        hasSaid = (hasSaid && !read.isNew) || saysSomething.test(read.text);
-        yield* textEvents(read);
-        continue;
       }
       if (piece.type === "tool-call") {
         // A model that calls natively may write the same call as text; only one of them counts.
@@ -201,18 +202,20 @@ function callsNatively({ baseUrl }: ProviderPlace): boolean {
   return /(?:^|\.)api\.(?:anthropic|openai)\.com$/.test(URL.parse(baseUrl)?.hostname ?? "");
 }
 
-/** Ends an answer that the model does not end. The service has not said what it has used by then. */
+/** The service has not said what it has used until its answer ends. */
+const nothingUsed = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+
+/** Ends an answer that the model does not end. */
 async function* withinBounds(
   pieces: AsyncIterable<StreamPiece>,
   { place, request }: StreamAttempt,
 ): AsyncGenerator<StreamPiece> {
   const bounds = createAnswerBounds(place, request.maxOutputTokens ?? Number.POSITIVE_INFINITY);
-  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   for await (const piece of pieces) {
     yield piece;
     const stop = bounds.stopAfter(textsOf(piece));
     if (stop === undefined) continue;
-    yield { type: "end", stop, usage, model: `${place.name}/${place.model}` };
+    yield { type: "end", stop, usage: nothingUsed, model: `${place.name}/${place.model}` };
     return;
   }
 }

@@ -30,6 +30,8 @@ export interface TextCallReader {
   thinksApart(): void;
   /** Returns the text that people may see now. */
   add(text: string): ReadText;
+  /** The model has begun to write what others say to it, so nothing more of its own will come. */
+  isOver(): boolean;
   /** At the end of the text, returns what was held back: as calls, or as text for people. */
   end(isCut: boolean): ReadText & { calls: ModelToolCall[] };
 }
@@ -40,6 +42,8 @@ type Step = "again" | "wait";
 
 /** Of thinking, so much is kept for the call that may be its end. */
 const maxThought = 100_000;
+/** A model that writes what others say, and comes back to its own words within so much, is heard. */
+const maxOfOthers = 2_000;
 /** A longer call is read again only when it may have come to its end. */
 const maxEagerLength = 200;
 
@@ -58,6 +62,8 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
   let isInCall = false;
   let balances = new Map<number, Balance>();
   let thought = "";
+  let ofOthers = 0;
+  let factsBegun = 0;
   /** Thinking that a header began ends with the next token. */
   let isThoughtOfHeader = false;
   /** The text so far was thinking, if more follows. */
@@ -69,6 +75,8 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
   let isWaiting = mayBeginThinking;
   let waiting = "";
   const line = () => shown.place().line();
+  /** Each message of a person begins with the facts of its turn. */
+  const isOver = () => ofOthers > maxOfOthers || factsBegun > 1;
 
   function take(length: number): void {
     held = held.slice(length);
@@ -105,6 +113,8 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
   function skip(as: Mode, length: number): Step {
     mode = as;
     thought = "";
+    if (as !== "other") ofOthers = 0;
+    if (as === "facts") factsBegun += 1;
     return drop(length);
   }
 
@@ -245,6 +255,7 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
     const raw = tag === undefined || tag === "unclear" ? held.slice(start, start + 1) : tag.raw;
     const skipped = start === -1 || isOpen ? before : before + raw;
     if (mode === "thought") thought = (thought + skipped).slice(-maxThought);
+    if (mode === "other") ofOthers += skipped.length;
     if (isOpen) {
       take(before.length);
       return "wait";
@@ -268,7 +279,8 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
   }
 
   function run(): ReadText {
-    while (held !== "" && (mode === "text" ? textStep() : skipStep()) === "again");
+    while (held !== "" && !isOver() && (mode === "text" ? textStep() : skipStep()) === "again");
+    if (isOver()) held = "";
     const { isNew, text } = shown.read();
     waiting = isNew ? text : waiting + text;
     const wasWaiting = isWaiting;
@@ -306,6 +318,7 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
       const isPart = isInCall && held.length > maxEagerLength && !/[>\]})\n]/.test(text);
       return isPart ? { isNew: false, text: "" } : run();
     },
+    isOver,
     end(isCut) {
       isEnd = true;
       const cut = isCut ? cutCall() : [];

@@ -35,6 +35,7 @@ export function withUnknownCalls(
 
   return {
     thinksApart: known.thinksApart,
+    isOver: known.isOver,
     add: (text) => add(known.add(text)),
     end(isCut) {
       const { calls, ...last } = known.end(isCut);

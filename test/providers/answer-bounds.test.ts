@@ -1,4 +1,5 @@
 /** Answers that the model does not end: where they stop, and what is left of them. */
+import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ModelEvent } from "../../src/ports/provider.ts";
 import { createAnswerBounds } from "../../src/providers/answer-bounds.ts";
@@ -27,7 +28,10 @@ async function read(piece: (count: number) => StreamPiece, maxOutputTokens = 16_
     request: { messages: [], tools: [toolSpec("look")], maxOutputTokens },
     async *open({ signal }: { signal: AbortSignal }) {
       used = signal;
-      for (;;) yield piece(taken++);
+      for (;;) {
+        await setImmediate();
+        yield piece(taken++);
+      }
     },
   };
   const events: ModelEvent[] = [];
@@ -53,6 +57,27 @@ test.each<[string, StreamPiece]>([
   const message = "m repeated itself without end, so I stopped it; rephrase the question, or use another model (model)";
   expect(events).toMatchObject([
     { type: "error", error: { code: "provider.endless", plain: message, isRetryable: false } },
+  ]);
+});
+
+const runtime = (count: number) => `<runtime>\ntime: ${count}\n</runtime>\n`;
+
+test.each<[string, (count: number) => string]>([
+  ["the facts of the next turn", (count) => `${runtime(count)}It is ${count}.\n`],
+  ["the next person's words", (count) => (count === 0 ? "It is 0.\n" : `<|im_start|>user\nAnd ${count}?<|im_end|>`)],
+])("a model that plays the whole conversation is stopped at %s", async (_what, text) => {
+  const { events, taken } = await read((count) => ({ type: "text-delta", text: text(count) }));
+  expect(textIn(events).trim()).toBe("It is 0.");
+  expect(events.at(-1)).toMatchObject({ type: "end", stop: "end" });
+  expect(taken).toBeLessThan(150);
+});
+
+test("a call before the facts of the next turn runs", async () => {
+  const call = '{"name": "look", "arguments": {}}\n';
+  const { events } = await read((count) => ({ type: "text-delta", text: `${runtime(count)}${call}` }));
+  expect(events).toMatchObject([
+    { type: "tool-call", name: "look" },
+    { type: "end", stop: "tool-calls" },
   ]);
 });
 
