@@ -32,12 +32,14 @@ export interface Tag {
   isClosing: boolean;
 }
 
-/** All tags of our prompt but `runtime`: what a model writes into them is its answer. */
+/** All tags of our prompt but `runtime` and `tools`: what a model writes into them is its answer. */
 const promptTags = [
-  ...["identity", "procedures", "tools", "memory", "memory_note", "preferences", "skills", "skill_body", "skill_tools"],
+  ...["identity", "procedures", "memory", "memory_note", "preferences", "skills", "skill_body", "skill_tools"],
   ...["earlier", "message", "attachment", "tool_result", "earlier_summary", "earlier_turn", "agent_answer"],
 ];
+/** Templates list the tools in `<tools>`, and Qwen2.5-Coder writes its calls into it, too. */
 const callNames = [
+  "tools",
   ...["tool_call", "tool_calls", "toolcall", "toolcalls", "function_call", "function_calls", "functioncall"],
   ...["functioncalls", "start_function_call", "end_function_call", "tool_use", "longcat_tool_call"],
 ];

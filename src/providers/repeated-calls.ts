@@ -75,7 +75,9 @@ function keysIn(others: readonly string[], own: readonly string[], known: KnownT
   return scanned > maxScanned ? "too many" : keys;
 }
 
-const tagBeginning = /[<[](?=[|｜/\w:▁ ]{0,20}(?:tool|function|invoke|channel|start|action|python|call|TOOL|ARGS))/g;
+/** Not `<tools>`, which stands around the list of tools in our own text. */
+const tagBeginning =
+  /[<[](?!tools\b)(?=[|｜/\w:▁ ]{0,20}(?:tool|function|invoke|channel|start|action|python|call|TOOL|ARGS))/g;
 
 function callAt(text: string, index: number, place: BodyPlace): Extract<FoundCall, { type: "calls" }> | undefined {
   const tag = tagAt(text, index);

@@ -74,7 +74,7 @@ function pastClosing(text: string, index: number, isEnd: boolean, between = /^[\
 }
 
 const closing =
-  /<\/(?:[a-z]{1,12}:|｜DSML｜)?(?:tool_calls?|function_calls?|function|invoke)>|<[|｜][\w▁]*(?:end|call)[|｜]>|\[END_TOOL_REQUEST\]/i;
+  /<\/(?:[a-z]{1,12}:|｜DSML｜)?(?:tools|tool_calls?|function_calls?|function|invoke)>|<[|｜][\w▁]*(?:end|call)[|｜]>|\[END_TOOL_REQUEST\]/i;
 
 function brokenCall(text: string, from: number, place: BodyPlace, isFunction: boolean): FoundCall {
   const rest = text.slice(from);

@@ -56,6 +56,14 @@ export const dialects: Dialect[] = [
     write: (name, input) => `<tool_call>${hermes(name, input).slice(0, -1)}</tool_call>`,
   },
   { name: "Hermes with a brace too many", write: (name, input) => `<tool_call>${hermes(name, input)}}</tool_call>` },
+  {
+    name: "Qwen 2.5, into the tag of the list of tools",
+    write: (name, input) => `<tools>\n${hermes(name, input)}\n</tools>`,
+  },
+  {
+    name: "Qwen 2.5, with its template's doubled brace",
+    write: (name, input) => `<tools>\n{${hermes(name, input)}\n</tools>`,
+  },
   { name: "Hermes without a closing tag", write: (name, input) => `<tool_call>${hermes(name, input)}` },
   {
     name: "Hermes with the tag twice",
