@@ -2,9 +2,11 @@
  * Reads the text of models that may write into it what other services give apart: calls, thinking, tokens of their template,
  * tags of our prompt. People see the text alone, as soon as it can't become anything else.
  *
- *   a call with tags around it      is one wherever it stands
- *   a call without, or in a fence   begins a line, and nothing but such calls follows
- *   in code, in quotation marks, in the middle of a sentence, or word for word what others wrote: text
+ *   a call with tags around it    is one wherever it stands
+ *   an object, also in a fence    begins a line. Words behind it are made up, because its result is not known
+ *   a call in Python's words      begins a line, and nothing but such calls follows
+ *   in code, in quotation marks, in the middle of a sentence, introduced or asked for as an example, or word for word what
+ *   others wrote: text
  *
  * One long function, because all its steps read and shorten the same held text.
  */
@@ -53,6 +55,7 @@ type Read = Pick<ModelRequest, "tools" | "named" | "messages"> & Partial<Pick<Mo
 export function createTextCallReader(request: Read, mayBeginThinking = false): TextCallReader {
   const known = knownTools(request);
   const repeated = createRepeatedCalls(request, known);
+  const isAskedFor = asksForCalls(request);
   const isRepeated = (found: readonly WrittenCall[]) => found.some((call) => repeated.has(call));
   const shown = createShownText();
   const spoken = createSpokenTags();
@@ -93,11 +96,18 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
   function leave(text: string): Step {
     take(text.length);
     const hasWords = /\S/.test(text);
-    // Words follow, so what looked like calls is an example.
     if (hasWords && candidates.length > 0) {
+      const space = shown.takeSpace();
+      const found = candidates.flatMap((each) => each.calls);
+      const areObjects = candidates.every(({ raw }) => /^\s*[`~{[]/.test(raw));
+      if (areObjects && /^\s*\n/.test(space + text) && !isAskedFor && !isRepeated(found)) {
+        candidates = [];
+        accept(found, 0);
+        return skip("other", 0);
+      }
       hasExample = true;
       const raw = candidates.splice(0).map((each) => each.raw);
-      shown.put(raw.join("") + shown.takeSpace());
+      shown.put(raw.join("") + space);
     }
     if (hasWords) begin();
     shown.say(text);
@@ -335,6 +345,15 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
       return { isNew, text: text + left, calls: all.map((call, index) => ({ id: `call_${index + 1}`, ...call })) };
     },
   };
+}
+
+/** Whoever asks for JSON or how to call a tool gets that. By the newest message alone: the names are the same in all languages. */
+export function asksForCalls({ tools, named = [], messages }: Read): boolean {
+  const newest = messages.findLast((message) => message.role === "user");
+  const text = newest?.content.map((part) => (part.type === "text" ? part.text : "")).join("\n") ?? "";
+  // One word alone, such as recall, is also a word.
+  const names = [...tools, ...named].map(({ name }) => name).filter((name) => name.includes("_"));
+  return /(?<!\.)\bjson\b/i.test(text) || names.some((name) => text.includes(name));
 }
 
 /** Also the tools of earlier calls: a model that may use no more tools still writes such calls. */

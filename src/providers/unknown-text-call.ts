@@ -5,7 +5,7 @@
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { ModelRequest, ModelToolCall } from "../ports/provider.ts";
 import type { ReadText } from "./shown-text.ts";
-import type { TextCallReader } from "./text-call-reader.ts";
+import { asksForCalls, type TextCallReader } from "./text-call-reader.ts";
 
 const nameKeys = ["name", "tool", "tool_name", "function", "function_name", "action"];
 const inputKeys = ["arguments", "args", "parameters", "params", "input", "tool_input", "action_input", "kwargs"];
@@ -19,10 +19,10 @@ const fence = /^```\w*\s+([\s\S]*?)```$/;
 /** Reads what `known` leaves as text. */
 export function withUnknownCalls(
   known: TextCallReader,
-  { tools, messages }: Pick<ModelRequest, "tools" | "messages">,
+  request: Pick<ModelRequest, "tools" | "named" | "messages">,
 ): TextCallReader {
   let held = "";
-  let isText = tools.length === 0 || asksForJson(messages);
+  let isText = request.tools.length === 0 || asksForCalls(request);
 
   function add({ isNew, text }: ReadText): ReadText {
     held = isNew ? text : held + text;
@@ -49,12 +49,6 @@ export function withUnknownCalls(
         : { isNew, text: "", calls: [...calls, ...unknown] };
     },
   };
-}
-
-/** By the newest message alone: the word is the same in most languages. */
-function asksForJson(messages: ModelRequest["messages"]): boolean {
-  const newest = messages.findLast((message) => message.role === "user");
-  return newest?.content.some((part) => part.type === "text" && /json/i.test(part.text)) === true;
 }
 
 function mayBeCall(text: string): boolean {

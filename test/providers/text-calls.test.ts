@@ -38,9 +38,6 @@ const tagged = (name: string, input: object) => `<tool_call>${json({ name, argum
 const notCalls = [
   `Use this: ${json({ name: "look_up", parameters: rome })}`,
   `${json({ name: "look_up", parameters: rome })} as you asked`,
-  `\`\`\`json\n${json({ name: "look_up", args: rome })}\n\`\`\`\nThat is how you call it.`,
-  `\`\`\`xml\n${tagged("look_up", rome)}\n\`\`\`\nThat is how you call it.`,
-  `First:\n\`\`\`json\n${json({ name: "look_up", args: rome })}\n\`\`\`\nor\n\`\`\`json\n${json({ tool: "look_up", args: rome })}\n\`\`\``,
   `An example of a call:\n${json({ name: "look_up", args: rome })}`,
   `It looks like this:\n\n\`\`\`json\n${json({ name: "look_up", args: rome })}\n\`\`\``,
   `${tagged("look_up", rome)} is how models call it`,
@@ -70,6 +67,14 @@ const notCalls = [
   "`<think>` and `</think>` stand around it.",
   "In Java, List<Message> and Map<String, Answer> are types.",
   "<div>1 < 2</div>, f <| g, arr[0], [TODO] and <s>old</s> news",
+];
+
+/** Calls with words behind them, which the model has made up, unless somebody asked for an example. */
+const callsWithWords = [
+  `\`\`\`json\n${json({ name: "look_up", args: rome })}\n\`\`\`\nThe result is 20 degrees.`,
+  `\`\`\`xml\n${tagged("look_up", rome)}\n\`\`\`\nThat is how you call it.`,
+  `First:\n\`\`\`json\n${json({ name: "look_up", args: rome })}\n\`\`\`\nor\n\`\`\`json\n${json({ tool: "look_up", args: rome })}\n\`\`\``,
+  `I will look.\n${json({ name: "look_up", args: rome })}\n\nThe answer is:\n\`\`\`\n20\n\`\`\``,
 ];
 
 /** Streams the text in pieces. */
@@ -116,6 +121,26 @@ describe("a text", () => {
 
   test.each(notCalls)("is no call: %s", (text) => {
     expect(streamed([text])).toMatchObject({ text, calls: [] });
+  });
+
+  test.each(callsWithWords)("with a call and words behind it is the call, once: %s", (text) => {
+    const { calls, text: shown } = streamed(cutAt(text, [7, 60, 61, 75, 90]));
+    expect(calls).toEqual([["look_up", rome]]);
+    expect(text.startsWith(shown.trim())).toBe(true);
+    expect(shown).not.toMatch(/Rome|20|how|or/);
+  });
+
+  test.each(["How do I call look_up?", "Show me the JSON of a call."])(
+    "with a call and words behind it answers who asks: %s",
+    (asked) => {
+      const messages: ModelMessage[] = [{ role: "user", content: [{ type: "text", text: asked }] }];
+      for (const text of callsWithWords) expect(streamed([text], { messages })).toMatchObject({ text, calls: [] });
+    },
+  );
+
+  test("with a call and words behind it is the call, also if a file's name ends in .json", () => {
+    const messages: ModelMessage[] = [{ role: "user", content: [{ type: "text", text: "Read service.json" }] }];
+    for (const text of callsWithWords) expect(streamed([text], { messages }).calls).toHaveLength(1);
   });
 
   test("is no call, and no failure, however deep its objects are", () => {
@@ -217,12 +242,13 @@ describe("whatever a model writes, in whatever pieces", () => {
     );
   });
 
-  test("without tags, a call with words behind it is text", () => {
+  test("without tags, a call with words behind it is the call, without these words", () => {
     const bare = fc.constantFrom(...forms.filter(([name]) => !name.startsWith("a tag")).map(([, write]) => write));
     fc.assert(
       fc.property(bare, input, words, words, fc.boolean(), cuts, (write, args, one, two, isAround, places) => {
-        const whole = `${isAround ? `${one}\n` : ""}${write("look_up", args)}\n${two}`;
-        expect(streamed(cutAt(whole, places))).toMatchObject({ text: whole, calls: [] });
+        const before = isAround ? `${one}\n` : "";
+        const { text, calls } = streamed(cutAt(`${before}${write("look_up", args)}\n${two}`, places));
+        expect([text.trimEnd(), calls]).toEqual([before.trimEnd(), [["look_up", JSON.parse(json(args))]]]);
       }),
       fixed,
     );
