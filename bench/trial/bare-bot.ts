@@ -51,8 +51,9 @@ export function createBareBot({ name, model, url, key, tools: names }: BareBotOp
 }
 
 function systemText(): string {
-  const today = new Date().toUTCString().slice(0, 22);
-  return `You are a helpful assistant in a chat. Use the tools when they help, then answer briefly.\nIt is ${today} UTC.`;
+  // Without the time of day, so that a server's prefix cache holds.
+  const today = new Date().toUTCString().slice(0, 16);
+  return `You are a helpful assistant in a chat. Use the tools when they help, then answer briefly.\nToday is ${today}.`;
 }
 
 async function answer(

@@ -43,7 +43,8 @@ const callNames = [
   ...["tool_call", "tool_calls", "toolcall", "toolcalls", "function_call", "function_calls", "functioncall"],
   ...["functioncalls", "start_function_call", "end_function_call", "tool_use", "longcat_tool_call"],
 ];
-const functionNames = ["function", "invoke"];
+/** The last three are what small models make of the word for a call, with its name and arguments as attributes. */
+const functionNames = ["function", "invoke", "tool", "use_tool", "call_tool"];
 const thoughtNames = [
   "think",
   "thinking",

@@ -5,7 +5,7 @@
  *   for "name"; {"function": {"name": …, "arguments": …}}; {"tool_calls": […]}; Apertus's {"TOOL": {…}}
  *   Python's calls: name(key="value"), also in a list
  *   a name and its arguments: name{…}, name[ARGS]{…}, functions.name:0 <token>{…}, call:name{…}, name<arg_key>…</arg_key>…
- *   parameters as tags: <function=name><parameter=key>value</parameter></function>, <invoke name="…">
+ *   parameters as tags: <function=name><parameter=key>value</parameter></function>, <invoke name="…">, or as attributes
  */
 import { isJsonObject } from "../lib/json.ts";
 import type { JsonObject } from "../ports/message.ts";
@@ -169,7 +169,7 @@ const writtenName = /(?:call:)?[A-Za-z_][\w.-]*(?::\d+)?/y;
 
 /** The name in a call that can't be read, or whose end is missing. */
 export function toolNameIn(text: string): string | undefined {
-  return /["']?(?:name|tool|tool_name|function)["']?\s*:\s*["']([^"'\\]+)["']|<(?:function|invoke)(?:=|\s+name=)["']?([\w.-]+)/
+  return /["']?(?:name|tool|tool_name|function)["']?\s*:\s*["']([^"'\\]+)["']|<(?:function|invoke|tool|use_tool|call_tool)(?:=|\s+name=)["']?([\w.-]+)/
     .exec(text)
     ?.slice(1)
     .find((name) => name !== undefined);
@@ -219,6 +219,8 @@ function taggedBody(text: string, at: number, raw: string, place: BodyPlace): Bo
   const [, equal, quoted] = /=\s*(?:"([^"]*)"|'[^']*'|([^\s>]+))/.exec(raw.replace(/^<[^\s=]*\s+name/, "")) ?? [];
   const name = plainName((equal ?? quoted ?? "").replace(/^'|'$/g, ""), place.known);
   const start = at + raw.length;
+  const inTag = attributeCall(raw, place);
+  if (inTag !== undefined) return { type: "calls", calls: [inTag], end: start };
   const content = /\S/.exec(text.slice(start))?.index ?? -1;
   if (content === -1 && !place.isEnd) return more;
   if (text[start + content] === "{") {
@@ -226,6 +228,16 @@ function taggedBody(text: string, at: number, raw: string, place: BodyPlace): Bo
     if (body.type !== "none") return body;
   }
   return parameters(text, start, name, endOfFunction, place);
+}
+
+/** `<tool name="look_up" arguments='{"place": "Rome"}'/>` */
+function attributeCall(raw: string, { known }: BodyPlace): WrittenCall | undefined {
+  const [all, , written = ""] = /\s(?:arguments|args|input|parameters)\s*=\s*(["']?)(\{.*\})\1/.exec(raw) ?? [];
+  const input = all === undefined ? undefined : readValue(written);
+  if (!isJsonObject(input)) return undefined;
+  const names = [...raw.replace(all ?? "", "").matchAll(/\s(?:name|tool|function)\s*=\s*["']?([\w.-]+)/g)];
+  const name = names.map(([, each = ""]) => plainName(each, known)).find((each) => known.has(each));
+  return name === undefined ? undefined : inputOf(name, input);
 }
 
 function parameters(text: string, from: number, name: string, ending: RegExp, place: BodyPlace): Body {

@@ -129,7 +129,8 @@ export function bareCall(text: string, place: CallPlace): FoundCall {
     if (body.type === "more" && text.length < maxCallLength) return wait;
     if (body.type !== "calls") return none;
     calls.push(...body.calls);
-    if (marks === "") return { type: "calls", calls, end: body.end };
+    const [extra = ""] = /^[}\])]*/.exec(text.slice(body.end, body.end + 20)) ?? [];
+    if (marks === "") return { type: "calls", calls, end: body.end + extra.length };
     const closed = pastClosing(text, body.end, place.isEnd, /^[\s,;]*/);
     if (closed === "unclear") return wait;
     at = pastSpace(text, closed);

@@ -123,6 +123,16 @@ describe("a text", () => {
     expect(streamed([text])).toMatchObject({ text, calls: [] });
   });
 
+  test.each([
+    `<tool name="data" function="look_up" arguments='{"place": "Rome"}'/>`,
+    `<use_tool name="look_up" input={"place": "Rome"}/>`,
+    `<tool name="look_up">{"place": "Rome"}</tool>`,
+    '{{"name": "look_up", "arguments": {"place": "Rome"}}',
+    '{{"name": "look_up", "arguments": {"place": "Rome"}}}}',
+  ])("that is a slip of a small model is the call: %s", (text) => {
+    expect(streamed([text])).toMatchObject({ text: "", calls: [["look_up", rome]] });
+  });
+
   test.each(callsWithWords)("with a call and words behind it is the call, once: %s", (text) => {
     const { calls, text: shown } = streamed(cutAt(text, [7, 60, 61, 75, 90]));
     expect(calls).toEqual([["look_up", rome]]);
