@@ -23,7 +23,7 @@ import {
 import { createOpenAiProvider } from "./openai.ts";
 import type { OpenAiOptions } from "./openai-client.ts";
 import type { Timeouts } from "./patience.ts";
-import { queued, usualConcurrency } from "./server-queue.ts";
+import { queued, slotsAt, usualConcurrency } from "./server-queue.ts";
 
 export interface ProviderSettings {
   /** The preferred one first. Unknown names are reported. */
@@ -182,7 +182,9 @@ async function candidateOf(
 
 /** What the provider sends to its server waits here for its turn. */
 function limited(provider: Provider, { concurrency }: Concurrency): Provider {
-  return queued(provider, concurrency ?? usualConcurrency(provider.name, provider.address));
+  if (concurrency !== null && concurrency !== undefined) return queued(provider, concurrency);
+  const { name, address } = provider;
+  return queued(provider, usualConcurrency(name, address), () => slotsAt(name, address));
 }
 
 function anthropicCandidate(

@@ -4,6 +4,8 @@
  * effect at once. Requests for which nobody waits come last, and make room for people's.
  */
 import { RemoraError } from "../lib/errors.ts";
+import { fetchDirectly } from "../lib/fetch-directly.ts";
+import { isJsonObject } from "../lib/json.ts";
 import { type ModelEvent, type Provider, thinkingNotice } from "../ports/provider.ts";
 import { isLocalAddress } from "./network.ts";
 import { isKnownService } from "./patience.ts";
@@ -16,9 +18,10 @@ interface Place {
   changed: PromiseWithResolvers<void>;
 }
 
-/** Ollama's `OLLAMA_NUM_PARALLEL`, and the slots of llama-server and LM Studio, unless somebody sets others. */
+/** Ollama's `OLLAMA_NUM_PARALLEL`, and what LM Studio and llama-server take, unless somebody sets others. */
 const ollamaRequests = 1;
 const localRequests = 4;
+const slotsMs = 1_000;
 
 /** How many requests an address gets at once if no setting says so. What speaks Anthropic's protocol nearby is a gateway. */
 export function usualConcurrency(provider: string, address: string | undefined): number {
@@ -27,13 +30,33 @@ export function usualConcurrency(provider: string, address: string | undefined):
   return provider === "openai" && isLocalAddress(address) ? localRequests : Number.POSITIVE_INFINITY;
 }
 
-/** `concurrency` can be infinite. */
-export function queued(provider: Provider, concurrency: number): Provider {
+/**
+ * The slots of a llama-server nearby (`total_slots` of `GET /props`, in its README). Undefined: it is another server, or says nothing
+ * within a second.
+ */
+export async function slotsAt(provider: string, address: string | undefined): Promise<number | undefined> {
+  if (provider !== "openai" || address === undefined || !isLocalAddress(address)) return undefined;
+  try {
+    const signal = AbortSignal.timeout(slotsMs);
+    const response = await fetchDirectly(`${address.replace(/\/+$/, "").replace(/\/v1$/, "")}/props`, { signal });
+    const body: unknown = await response.json();
+    const slots = response.ok && isJsonObject(body) ? body.total_slots : undefined;
+    return typeof slots === "number" && slots >= 1 ? slots : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `concurrency` can be infinite. `slots` is asked once, with the first request, and counts instead if the server says it. */
+export function queued(provider: Provider, concurrency: number, slots?: () => Promise<number | undefined>): Provider {
   if (concurrency === Number.POSITIVE_INFINITY) return provider;
   const queue = createQueue(concurrency);
+  let known: Promise<void> | undefined;
   return {
     ...provider,
     async *stream(request, signal) {
+      known ??= slots?.().then(queue.limit);
+      await known;
       const place = queue.enter(request.isBackground === true);
       const wake = () => place.changed.resolve();
       signal.addEventListener("abort", wake, { once: true });
@@ -64,7 +87,8 @@ export function queued(provider: Provider, concurrency: number): Provider {
   };
 }
 
-function createQueue(concurrency: number) {
+function createQueue(usual: number) {
+  let concurrency = usual;
   const running = new Set<Place>();
   let waiting: Place[] = [];
 
@@ -79,6 +103,9 @@ function createQueue(concurrency: number) {
   }
 
   return {
+    limit(slots: number | undefined): void {
+      concurrency = slots ?? concurrency;
+    },
     enter(isBackground: boolean): Place {
       const place = { isBackground, leaving: new AbortController(), changed: Promise.withResolvers<void>() };
       const firstOfBackground = isBackground ? -1 : waiting.findIndex((other) => other.isBackground);

@@ -67,6 +67,8 @@ export interface ModelDoubleOptions {
   installed?: readonly InstalledModel[];
   /** False: the local server is a version whose list does not say what models can do. */
   listsCapabilities?: boolean;
+  /** Of a llama-server: `total_slots` of `GET /props` (tools/server/README.md of llama.cpp). By default, it is another server. */
+  slots?: number;
 }
 
 export async function startModelDouble({
@@ -75,6 +77,7 @@ export async function startModelDouble({
   service,
   installed,
   listsCapabilities = true,
+  slots,
 }: ModelDoubleOptions = {}): Promise<ModelDouble> {
   const mock = await LLMock.create({ port: 0, logLevel: "silent" });
   const faults: Fault[] = [];
@@ -92,7 +95,7 @@ export async function startModelDouble({
     });
     const state = {
       ...{ faults, requests, answers, asked, isBlind, refusal, countsChecks, cost, service },
-      ...{ installed, listsCapabilities },
+      ...{ installed, listsCapabilities, slots },
     };
     serve(mock.url, request, response, state).catch(() => response.destroy());
   });
@@ -141,6 +144,7 @@ interface State {
   service: ModelService | undefined;
   installed: readonly InstalledModel[] | undefined;
   listsCapabilities: boolean;
+  slots: number | undefined;
 }
 
 async function serve(
@@ -164,6 +168,11 @@ async function serve(
       key === "capabilities" && value && isBlind ? value.filter((one: string) => one !== "vision") : value,
     );
     response.writeHead(page.status, { "content-type": "application/json" }).end(shown);
+    return;
+  }
+  if (path === "/props" && state.slots !== undefined) {
+    const props = JSON.stringify({ total_slots: state.slots, chat_template: "", is_sleeping: false });
+    response.writeHead(200, { "content-type": "application/json" }).end(props);
     return;
   }
   if (refusesAll !== undefined) return refuse(response, refusesAll);

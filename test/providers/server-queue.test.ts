@@ -195,3 +195,31 @@ test("a server over each protocol gets as many requests at once as the settings 
   for (const provider of await select(2)) expect(await noticesOf(provider)).toEqual([]);
   await double.stop();
 });
+
+test.each<[string, number | undefined, string[][]]>([
+  [
+    "a llama-server gets as many requests at once as it has slots",
+    1,
+    [[], ["Waiting: 1 request before yours", "Thinking"]],
+  ],
+  ["another server with OpenAI's protocol gets four requests at once", undefined, [[], []]],
+])("%s, if no setting says how many", async (_what, slots, expected) => {
+  const double = await startModelDouble(slots === undefined ? {} : { slots });
+  scripted(double);
+  double.failNext({ type: "late", ms: 200 }, { type: "late", ms: 200 });
+  const settings: ProviderSettings = {
+    order: ["openai"],
+    ...{ anthropic: { model: "m" }, ollama: { model: "m", context: usualContext } },
+    openai: { baseUrl: `${double.url}/v1`, model: "m", api: "chat" },
+    timeouts: patient,
+  };
+  const [provider] = (await createProviders(settings, new AbortController().signal)).providers;
+  const asked = Array.from({ length: 2 }, async () => {
+    const notices: string[] = [];
+    for await (const event of provider?.stream(asking("hello"), new AbortController().signal) ?? [])
+      if (event.type === "notice") notices.push(event.text);
+    return notices;
+  });
+  expect(await Promise.all(asked)).toEqual(expected);
+  await double.stop();
+});
