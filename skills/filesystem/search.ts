@@ -46,9 +46,15 @@ export function searchFiles(input: JsonObject, context: PluginContext): Promise<
       else hits.push(...(await linesIn(entry.place, isHit)).map((line) => `${prefix}${entry.path}:${line}`));
     }
     const notes = notesOn(hits.length, limit, next.done === true && next.value.isCut);
-    if (hits.length === 0) return [`Nothing found (${files} files searched).`, ...notes].join("\n");
+    if (hits.length === 0) return [noHits(files, input.glob), ...notes].join("\n");
     return [...hits.slice(0, limit), ...notes].join("\n");
   });
+}
+
+function noHits(files: number, glob: unknown): string {
+  return files === 0 && typeof glob === "string" && glob !== ""
+    ? `Nothing found: no file's name matches ${glob}. Without glob, all files are searched.`
+    : `Nothing found (${files} files searched).`;
 }
 
 function notesOn(count: number, limit: number, isCut: boolean): string[] {

@@ -231,6 +231,9 @@ describe("search_files", () => {
 
   test("says when there is nothing, too much, or no expression", async () => {
     expect((await call("search_files", { text: "nowhere" })).text).toBe("Nothing found (4 files searched).");
+    expect((await call("search_files", { text: "one", glob: "*.py" })).text).toBe(
+      "Nothing found: no file's name matches *.py. Without glob, all files are searched.",
+    );
     expect((await call("search_files", { text: "o", limit: 1 })).text).toMatch(/\n\(more than 1 results/);
     expect((await call("search_files", { text: "(", regex: true })).text).toMatch(
       /not a valid regular expression.*correct it/,
