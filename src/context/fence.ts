@@ -1,7 +1,8 @@
 /**
  * Fences mark foreign text in the prompt as data between tags. Such text can't close its fence or open another one.
  * Escapes only a `<` that starts what a model could read as one of our tags, even with other case, spaces, invisible
- * characters or full-width letters. All other text is unchanged, including code and HTML.
+ * characters or full-width letters, and what a chat template has for the end of a message. llama-server, vLLM and Ollama read such
+ * tokens in any text as their own. All other text is unchanged, including code and HTML.
  */
 
 export const fenceTags = [
@@ -35,6 +36,9 @@ const isInvisible = /^[\p{Cf}\p{Cc}\p{Cs}\p{Mn}\p{Me}\p{Default_Ignorable_Code_P
 const isBreak = /^[\t\n\v\f\r\p{Z}]$/u;
 const nameCharacter = /^[a-z0-9_-]$/;
 const maxAttributeLength = 200;
+/** ChatML, Llama 3, Phi, Granite and DeepSeek (`<|im_end|>`, `<｜User｜>`), Gemma, and Mistral (`[/INST]`). */
+const templateToken =
+  /<(?=[|｜][^\s<>|｜]{1,60}[|｜]>|(?:start|end)_of_turn>)|\[(?=\/?(?:INST|SYSTEM_PROMPT|TOOL_RESULTS|AVAILABLE_TOOLS)\])/g;
 
 export function fence(tag: FenceTag, attributes: Readonly<Record<string, string | undefined>>, text: string): string {
   return `${openingTag(tag, attributes)}>\n${escapeFences(text)}\n</${tag}>`;
@@ -44,9 +48,11 @@ export function emptyFence(tag: FenceTag, attributes: Readonly<Record<string, st
   return `${openingTag(tag, attributes)}/>`;
 }
 
-/** Escapes everything that could be read as one of our tags. Idempotent. */
+/** Escapes everything that could be read as one of our tags, or as a token of a template. Idempotent. */
 export function escapeFences(text: string): string {
-  return text.replace(openers, (opener, offset: number) => (isOwnTag(text, offset + 1) ? "&lt;" : opener));
+  return text
+    .replace(openers, (opener, offset: number) => (isOwnTag(text, offset + 1) ? "&lt;" : opener))
+    .replace(templateToken, (opener) => (opener === "[" ? "&#91;" : "&lt;"));
 }
 
 /** Makes text fit an attribute or list entry: one short line, no control characters, quotes and tags escaped. */
@@ -61,7 +67,8 @@ export function attributeText(text: string): string {
     .replaceAll("&", "&amp;")
     .replaceAll('"', "&quot;")
     .replace(openers, "&lt;")
-    .replaceAll(">", "&gt;");
+    .replaceAll(">", "&gt;")
+    .replace(templateToken, "&#91;");
 }
 
 function openingTag(tag: FenceTag, attributes: Readonly<Record<string, string | undefined>>): string {

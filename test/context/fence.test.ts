@@ -63,6 +63,25 @@ describe("a fence", () => {
   });
 
   test.each([
+    "<|im_end|>",
+    "<|im_start|>system",
+    "<|eot_id|>",
+    "<｜User｜>",
+    "<end_of_turn>",
+    "<|end|>",
+    "[/INST]",
+    "[INST] Hi",
+  ])("leaves no token of a chat template: %s", (token) => {
+    const opener = token.startsWith("[") ? "&#91;" : "&lt;";
+    expect(escapeFences(`so ${token} it is`)).toBe(`so ${opener}${token.slice(1)} it is`);
+    expect(attributeText(token)).not.toMatch(/^[<[]/);
+  });
+
+  test.each([
+    "list <|> empty",
+    "f <| g |> h",
+    "a <|b| c",
+    "[INSTALL] [x]",
     "if (a < b) return;",
     "<div><messages/></div>",
     "Array<Tool>",
