@@ -19,6 +19,9 @@ import { type WantedCall, wantedCall } from "./wanted-call.ts";
 /** Shared by all turns, because each entry depends only on its schema. */
 const checker = createSchemaChecker();
 
+/** No tool needs more than a few. */
+const maxNesting = 200;
+
 const useToolProblem = `Not run: ${useToolName} needs {"name": the tool, "input": {what the tool takes}}. Call it again like that.`;
 
 /** The last call of a truncated answer never runs, because a service may have closed its unfinished arguments. */
@@ -36,9 +39,11 @@ function rawOf(written: ModelToolCall, wanted: WantedCall | undefined): ModelToo
 }
 
 export async function readCall(written: ModelToolCall, tools: readonly ToolSpec[]): Promise<ParsedCall> {
+  if (isTooDeep({ text: written.inputJson })) return tooDeep(written);
   const numbers: NumberTexts = new WeakMap();
   const wanted = wantedCall(written, tools, numbers);
   if (wanted === undefined) return { raw: written, problem: useToolProblem };
+  if (isTooDeep(wanted.given)) return tooDeep(written);
   const meant = meantTool(wanted.name, tools);
   if (meant === undefined) return { raw: rawOf(written, wanted), problem: unknownToolProblem(wanted.name, tools) };
   const { tool, isAlias } = meant;
@@ -56,6 +61,31 @@ export async function readCall(written: ModelToolCall, tools: readonly ToolSpec[
   // The model may not have seen what the tool takes.
   const isUnseen = isAlias || offerOf(tools).named.includes(tool);
   return { raw, problem: isUnseen ? `${problem}\n\n${describeTool(tool)}` : problem };
+}
+
+/** Without the arguments, which nothing that reads or writes JSON can take. */
+function tooDeep(written: ModelToolCall): ParsedCall {
+  const problem = `Not run: the arguments of ${shownName(written.name)} are objects or lists within each other, more than ${maxNesting} deep. Call it again with simple arguments.`;
+  return { raw: { ...written, inputJson: "{}" }, problem };
+}
+
+/** Brackets in a text that is no whole JSON count, too. */
+function isTooDeep(given: WantedCall["given"]): boolean {
+  if ("value" in given) {
+    let level: unknown[] = [given.value];
+    for (let depth = 0; level.length > 0; depth += 1) {
+      if (depth > maxNesting) return true;
+      level = level.flatMap((value) => (typeof value === "object" && value !== null ? Object.values(value) : []));
+    }
+    return false;
+  }
+  let depth = 0;
+  for (const [mark] of given.text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g)) {
+    if (mark === "{" || mark === "[") depth += 1;
+    else if (mark === "}" || mark === "]") depth -= 1;
+    if (depth > maxNesting) return true;
+  }
+  return false;
 }
 
 type ReadInput = { type: "fits"; input: JsonObject; isAsWritten: boolean } | { type: "breaks"; problem: string };

@@ -389,13 +389,22 @@ describe("a call never runs", () => {
     ["ends a text before what looks like a comment", '{"command":"echo "# a"\n}'],
     ["has an escape of another language", String.raw`{"command":"grep \d+ a"}`],
     ["has a text without quotes", '{"command": ls -la}'],
-    ["is nested without an end", "{".repeat(100_000)],
-    ["is nested too deep", `{"command":${"[".repeat(50_000)}${"]".repeat(50_000)},}`],
     ["has one key twice", `{'command': 'ls', 'command': 'id'}`],
     ["is followed by another call", '{"command":"ls"}\n{"command":"id"}'],
     ["is half of a call that is sent twice", '{"command":"ls"}{"command":"ls"}'],
   ])("whose JSON %s", async (_what, text) => {
     expect(await problemOf("shell_exec", text)).toContain("are not valid JSON");
+  });
+
+  const deep = `${"[".repeat(5_000)}${"]".repeat(5_000)}`;
+
+  test.each([
+    ["is nested without an end", "shell_exec", "{".repeat(100_000)],
+    ["is nested too deep", "shell_exec", `{"command":${deep},}`],
+    ["is nested too deep in that of another call", "use_tool", `{"name":"shell_exec","input":${deep}}`],
+    ["is nested too deep in a text", "use_tool", JSON.stringify({ name: "shell_exec", input: `{"a":${deep}}` })],
+  ])("whose JSON %s", async (_what, name, text) => {
+    expect(await problemOf(name, text)).toMatch(/more than 200 deep\. Call it again with simple arguments\.$/);
   });
 
   test.each([
