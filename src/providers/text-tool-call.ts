@@ -20,8 +20,8 @@ export type KnownTools = ReadonlyMap<string, JsonSchema | undefined>;
 
 export type WrittenCall = Pick<ModelToolCall, "name" | "inputJson">;
 
-export const nameKeys: readonly string[] = ["name", "tool", "tool_name", "function"];
-const inputKeys = ["args", "arguments", "parameters", "input"];
+export const nameKeys: readonly string[] = ["name", "tool", "tool_name", "function", "function_name", "action"];
+const inputKeys = ["args", "arguments", "parameters", "input", "params", "tool_input", "action_input", "kwargs"];
 const otherKeys = ["id", "type", "index", "tool_call_id"];
 /** A text that begins with another key is no call. */
 export const firstKeys: readonly string[] = [...nameKeys, ...inputKeys, ...otherKeys, "tool_calls"];
