@@ -1,5 +1,6 @@
 /** What a trial shows: a column for each bot, the worst failures, and what changed between two runs. */
 import type { TaskResult } from "../../src/evals/play.ts";
+import { markdownTable } from "../../src/evals/table.ts";
 import { formatDollars } from "../../src/lib/text/format-dollars.ts";
 import { formatNumber } from "../../src/lib/text/format-number.ts";
 
@@ -15,7 +16,7 @@ export function summary(results: Results): string {
   const common = commonTasks(columns.map(([, own]) => own));
   const shared = columns.map(([, own]) => solvedText(own.filter(({ task }) => common.has(task))));
   const kinds = [...new Set(results.flatMap(({ tags }) => tags))];
-  return table([
+  return markdownTable([
     ["", ...bots],
     ["solved", ...columns.map(([, own]) => solvedText(own))],
     ["of what all have played", ...shared],
@@ -66,7 +67,9 @@ function comparisonOf(bot: string, before: Results, after: Results): string {
     const why = (isSolved ? one : other).filter((result) => result.task === task).flatMap(({ failures }) => failures);
     return `- ${task}: ${isSolved ? "now solved; before" : "no longer solved"}: ${why.join(" ")}`;
   });
-  return [table([[bot, "before", "after"], ...rows]), lines.join("\n") || "No task ended differently."].join("\n\n");
+  return [markdownTable([[bot, "before", "after"], ...rows]), lines.join("\n") || "No task ended differently."].join(
+    "\n\n",
+  );
 }
 
 const measures: readonly (readonly [name: string, of: (results: Results) => string])[] = [
@@ -139,14 +142,4 @@ function decimal(number: number): string {
 function quoted(text: string): string {
   const short = text.length <= maxAnswer ? text : `${text.slice(0, maxAnswer).toWellFormed()}…`;
   return short.trim().replace(/^/gm, "> ");
-}
-
-function table(rows: readonly (readonly string[])[]): string {
-  const clean = rows.map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
-  const widths = (clean[0] ?? []).map((_, column) => Math.max(3, ...clean.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]) =>
-    `| ${row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join(" | ")} |`;
-  const rule = widths.map((width, column) => (column === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`));
-  const [head = [], ...rest] = clean;
-  return [head, rule, ...rest].map(line).join("\n");
 }

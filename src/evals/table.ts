@@ -21,13 +21,13 @@ export function resultTable(results: readonly TaskResult[]): string {
 
 /** One line per group, such as per bot. Numbers are sums. */
 function totals(groups: readonly (readonly [name: string, results: readonly TaskResult[]])[]): string {
-  return markdown([["", ...columns], ...groups.map(([name, results]) => [name, ...cellsOf(results)])]);
+  return markdownTable([["", ...columns], ...groups.map(([name, results]) => [name, ...cellsOf(results)])]);
 }
 
 function tableOf(bot: string, results: readonly TaskResult[]): string {
   const names = [...new Set(results.map(({ task }) => task))];
   const rows = names.map((name) => [name, ...cellsOf(results.filter(({ task }) => task === name))]);
-  return markdown([[bot, ...columns], ...rows, ["total", ...cellsOf(results)]]);
+  return markdownTable([[bot, ...columns], ...rows, ["total", ...cellsOf(results)]]);
 }
 
 function cellsOf(results: readonly TaskResult[]): string[] {
@@ -68,7 +68,8 @@ function failureLines(results: readonly TaskResult[]): string {
   return [`${counted(failed.length, "task")} not solved:`, "", ...lines].join("\n");
 }
 
-function markdown(rows: readonly string[][]): string {
+/** The first row is the head. */
+export function markdownTable(rows: readonly (readonly string[])[]): string {
   const clean = rows.map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
   const widths = (clean[0] ?? []).map((_cell, column) => Math.max(3, ...clean.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]) =>
