@@ -158,15 +158,17 @@ function shortTranscript(turn: TurnRecord) {
         ...(path === undefined ? {} : { path }),
       })),
     })),
-    steps: steps.map(({ carry: _carry, ...step }) => ({
-      ...step,
-      calls: step.calls.map((call) => {
-        calls += 1;
-        const id = `${turn.id.replace(/[^A-Za-z0-9]/g, "_").slice(-30)}_${calls}`;
-        const text = cutToCharacters(call.text, maxResultCharacters);
-        return { ...withoutImages({ ...call, text }), id, inputJson: stubInput(call.inputJson, maxInputCharacters) };
-      }),
-    })),
+    steps: steps
+      .filter((step) => step.isAnnouncement !== true)
+      .map(({ carry: _carry, ...step }) => ({
+        ...step,
+        calls: step.calls.map((call) => {
+          calls += 1;
+          const id = `${turn.id.replace(/[^A-Za-z0-9]/g, "_").slice(-30)}_${calls}`;
+          const text = cutToCharacters(call.text, maxResultCharacters);
+          return { ...withoutImages({ ...call, text }), id, inputJson: stubInput(call.inputJson, maxInputCharacters) };
+        }),
+      })),
   };
 }
 

@@ -37,6 +37,8 @@ export interface TakenStep {
   calls: CalledTool[];
   /** Only in a running turn; history does not store it. */
   carry?: Carry;
+  /** Only in a running turn; history does not store such a step. */
+  isAnnouncement?: true;
 }
 
 export interface Transcript {
@@ -60,10 +62,10 @@ export function transcriptOf(turn: TurnRecord, ephemeral?: Pick<EphemeralTexts, 
       attachments: message.attachments,
     })),
     steps: turn.steps.map((step) => {
-      const { text, seenMessages = turn.messages.length, carry, model } = step;
+      const { text, seenMessages = turn.messages.length, carry, model, isAnnouncement } = step;
       const kept = carry === undefined ? {} : { carry: { model, data: carry } };
       const calls = step.calls.map((record) => withEphemeral(callOf(record), record, turn, ephemeral));
-      return { text, seenMessages, calls, ...kept };
+      return { text, seenMessages, calls, ...kept, ...(isAnnouncement === undefined ? {} : { isAnnouncement }) };
     }),
   };
 }
@@ -110,9 +112,17 @@ export function renderTranscript(transcript: Transcript, runtime = ""): ModelMes
   return rendered;
 }
 
+const announcedNote = fence(
+  "runtime",
+  {},
+  "note: You said what you would do, but called no tool, so nothing has happened. Call the tool now. If none is needed, answer.",
+);
+
 function stepMessages(step: TakenStep): ModelMessage[] {
-  const { text, calls, carry } = step;
+  const { text, calls, carry, isAnnouncement } = step;
   if (text.trim() === "" && calls.length === 0) return [];
+  const reminder: ModelMessage[] =
+    isAnnouncement === true ? [{ role: "user", content: [{ type: "text", text: announcedNote }] }] : [];
   const toolCalls = calls.map(({ id, name, inputJson }) => ({ id, name, inputJson }));
   const results = calls.map(
     (call): ModelMessage => ({
@@ -125,7 +135,7 @@ function stepMessages(step: TakenStep): ModelMessage[] {
       isError: call.status !== "ok",
     }),
   );
-  return [{ role: "assistant", text, toolCalls, ...(carry === undefined ? {} : { carry }) }, ...results];
+  return [{ role: "assistant", text, toolCalls, ...(carry === undefined ? {} : { carry }) }, ...results, ...reminder];
 }
 
 /** Builds one text part, then the images. What the person says comes last, because small models answer the end of a text. */

@@ -53,6 +53,8 @@ export interface StepRecord {
   cost?: number;
   /** The provider reported no tokens, so `usage` and `cost` are estimates. */
   isEstimated?: boolean;
+  /** It only says what the model will do, so the model is asked once more. No part of the answer. */
+  isAnnouncement?: true;
   /** A card about a budget was posted below this step's text. */
   isAboveCard?: boolean;
   at: number;
@@ -129,6 +131,7 @@ function isBelow({ cardId, hasAsked }: CallRecord): boolean {
 
 export function textOf(steps: StepRecord[]): string {
   return steps
+    .filter((step) => step.isAnnouncement !== true)
     .map((step) => step.text.trim())
     .filter((text) => text !== "")
     .join("\n\n");

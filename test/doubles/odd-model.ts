@@ -16,6 +16,8 @@ export interface Seen {
   round: number;
   results: string[];
   mayCall: boolean;
+  /** It had announced a call. */
+  isReminded: boolean;
 }
 
 export interface OddAnswer {
@@ -53,7 +55,9 @@ export async function startOddModel(habits: Readonly<Record<string, Habit>>): Pr
       const sent = await text(incoming);
       if (incoming.method !== "POST") return void response.writeHead(404).end();
       const { messages } = request.parse(JSON.parse(sent));
-      const asked = messages.findLastIndex(({ role }) => role === "user");
+      const isReminder = ({ content }: { content?: unknown }) =>
+        /called no tool, so nothing has happened/.test(String(content));
+      const asked = messages.findLastIndex((message) => message.role === "user" && !isReminder(message));
       const [, name = ""] = /habit: ([\w ]+\w)/.exec(String(messages[asked]?.content)) ?? [];
       const answer = answerTo(response, () => {
         left += 1;
@@ -68,7 +72,7 @@ export async function startOddModel(habits: Readonly<Record<string, Habit>>): Pr
       const after = messages.slice(asked + 1);
       const results = after.filter(({ role }) => role === "tool").map(({ content }) => String(content));
       const mayCall = !sent.includes("no more tools now");
-      await habit(answer, { round: counts.get(name) ?? 1, results, mayCall });
+      await habit(answer, { round: counts.get(name) ?? 1, results, mayCall, isReminded: after.some(isReminder) });
     }),
   );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

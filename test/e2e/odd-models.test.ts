@@ -41,6 +41,12 @@ const habits = {
     answer.say(jsonCall);
     answer.end();
   },
+  "announces a call": (answer, { results, isReminded }) => {
+    if (results.length > 0) answer.say("The folder is empty.");
+    else if (isReminded) answer.call("list_folder", { path: "." });
+    else answer.say("To answer this, I need to look at the folder. I will use the `list_folder` function.");
+    answer.end();
+  },
   "breaks in text": async (answer) => {
     answer.say("The first half of");
     await answer.breakOff();
@@ -121,6 +127,7 @@ test.each<[keyof typeof habits, number, string, string | undefined]>([
   ],
   ["written call", 2, "I can't search the internet.", "no actions"],
   ["written calls only", 4, `⚠️ ${vain}, and the model ended without an answer. ${todo}`, "no actions"],
+  ["announces a call", 3, "The folder is empty.", "1 action"],
   ["breaks in text", 2, `The first half of\n\n${broke}`, undefined],
   ["breaks in a call", 4, broke, undefined],
   ["breaks in a thought", 4, broke, undefined],

@@ -23,6 +23,7 @@ import {
 } from "../../ports/turn.ts";
 import { originsOfDescriptions } from "../../ports/turn-origins.ts";
 import { type AdmittedCall, tokensOf } from "../../ports/usage.ts";
+import { isAnnouncement } from "./announced-call.ts";
 import { askBeforehand, waitForBudget } from "./ask-budget.ts";
 import { refuse, untrustedBefore } from "./call-record.ts";
 import { joinParagraphs } from "./end-turn.ts";
@@ -82,6 +83,13 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const smaller = { ...(fitting ? { fitting } : {}), ...(shorter ? { shorter } : {}) };
   const answer = await readAnswer(run, { ...built.request, ...alone, ...changed, ...textOnly, ...smaller }, tools);
   for (const one of answer.broken) await countBroken(run, permit, built, one);
+  const before = turn.steps.at(-1);
+  if (answer.type === "failed" && answer.error.code === "provider.empty" && before?.isAnnouncement === true) {
+    // It has nothing to add, so this was its answer.
+    delete before.isAnnouncement;
+    await run.save();
+    return undefined;
+  }
   if (answer.type === "failed") {
     // Spaces or punctuation, which would stand above the reason.
     turn.unfinishedText = answer.error.code === "provider.empty" ? "" : answer.text;
@@ -118,7 +126,9 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const kept = carry === undefined || calls.length === 0 ? {} : { carry };
   const instead = insteadBecause === undefined ? {} : { insteadBecause };
   const asked = { seenMessages, untrusted, model, requestedModel, ...instead, ...counted, at: Date.now() };
-  turn.steps.push({ text, calls, ...kept, stop, ...asked });
+  const isAnnounced = mayCall && calls.length === 0 && stop === "end" && isAnnouncement(text, turn, tools);
+  const announced = isAnnounced ? { isAnnouncement: true as const } : {};
+  turn.steps.push({ text, calls, ...kept, stop, ...asked, ...announced });
   // Together, so that the ledger writes both in one commit.
   await Promise.all([run.save(), written]);
   return undefined;

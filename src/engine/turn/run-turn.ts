@@ -2,7 +2,7 @@
  * Does the unfinished steps of a turn, one by one, until the turn ends or parks:
  *
  *   1. a step with open calls: judge the calls, ask about them, run them (run-calls.ts)
- *   2. a step without calls is the answer: deliver it, write it to memory, end the turn (end-turn.ts)
+ *   2. a step without calls is the answer, unless it only announces one (announced-call.ts): deliver it, write it to memory, end the turn (end-turn.ts)
  *   3. otherwise gather what is missing (gather.ts) and ask the model (ask-model.ts), the last time without calls so that there
  *      is always an answer
  *
@@ -115,7 +115,7 @@ async function takeSteps(run: TurnRun): Promise<TurnEnd> {
       if ((await runCalls(run, last)) === "parked") return "parked";
     }
     if (run.signal.aborted) return await endAborted(run);
-    if (last !== undefined && last.calls.length === 0) return await endAnswered(run);
+    if (last !== undefined && last.calls.length === 0 && last.isAnnouncement !== true) return await endAnswered(run);
     await takeSteering(run);
     await gather(run);
     if (run.signal.aborted) return await endAborted(run);

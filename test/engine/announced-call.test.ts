@@ -1,0 +1,76 @@
+/** Answers that only say what the model is going to do: it is asked once more. Whatever else it says is its answer. */
+import { describe, expect, test } from "vitest";
+import { isAnnouncement } from "../../src/engine/turn/announced-call.ts";
+import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
+import { calls, fails, says } from "../doubles/scripted-provider.ts";
+import { doubles, run, useDoubles } from "./run-turn-world.ts";
+
+const tools = [toolSpec("read_file", { isReadOnly: true }), toolSpec("recall", { isReadOnly: true })];
+const announcement = "To answer this question, I need to read the stock.txt file. Let's proceed with that.";
+const readIt = calls({ name: "read_file", input: { text: "stock.txt" } });
+const shown = () => doubles.reply.segments.at(-1);
+
+// As Qwen2.5-Coder 1.5B wrote them.
+test.each([
+  announcement,
+  "To find the code word in notes.txt, you can use the `read_file` function with the path `notes.txt`.",
+  "I will use the `read_file` function to do this.",
+  "To find out who comes to the meeting on Thursday, I need to read the `termine.txt` file.",
+  "Sure, I'll check the calendar:",
+  "Okay. First, let me look at the folder…",
+])("is an announcement: %s", (text) => {
+  expect(isAnnouncement(text, turnRecord(), tools)).toBe(true);
+});
+
+test.each([
+  "",
+  "The code word is HERON-58.",
+  "You're welcome! Let me know if you need anything else.",
+  "Which file do you mean? I need to know its name.",
+  "Shall I read the file?",
+  "I will recall that.",
+  "I checked the folder. It is empty.",
+  "I need to read the file, but it does not exist. Where is it?",
+  "Let me be clear: the lamp costs 52 euros.",
+  `I will read it. ${"It has a lot of lines. ".repeat(100)}`,
+])("is an answer: %s", (text) => {
+  expect(isAnnouncement(text, turnRecord(), tools)).toBe(false);
+});
+
+test("a person who names a tool may get an answer about it", () => {
+  const turn = turnRecord({ messages: [inboundMessage({ text: "What does read_file do?" })] });
+  expect(isAnnouncement("The tool read_file returns a file's text.", turn, tools)).toBe(false);
+});
+
+describe("a turn", () => {
+  useDoubles();
+
+  test("a model that announces a call is asked once more, and people read only its answer", async () => {
+    const { turn } = await run({ tools, steps: [says(announcement), readIt, says("There are 473.")] });
+    expect([shown(), doubles.ran.length]).toEqual(["There are 473.", 1]);
+    expect(turn.steps).toHaveLength(3);
+  });
+
+  test("what a model says when it is asked once more is its answer, also if it announces again", async () => {
+    await run({ tools, steps: [says(announcement), says(`Again: ${announcement}`)] });
+    expect([shown(), doubles.provider.requests.length]).toEqual([`Again: ${announcement}`, 2]);
+  });
+
+  test("an announcement is the answer if the model has nothing to add", async () => {
+    const { end } = await run({
+      tools,
+      steps: [says(announcement), fails("provider.empty", "m gave an empty answer")],
+    });
+    expect([end, shown()]).toEqual(["done", announcement]);
+  });
+
+  test("a model that has called a tool is not asked again about what it says of it", async () => {
+    await run({ tools, steps: [readIt, says("I used read_file. Let me look no further.")] });
+    expect(doubles.provider.requests).toHaveLength(2);
+  });
+
+  test("a model that may not call any more is not asked again", async () => {
+    await run({ tools, steps: [readIt, says("I will use recall and look_up now.")], limits: { steps: 1 } });
+    expect(doubles.provider.requests).toHaveLength(2);
+  });
+});
