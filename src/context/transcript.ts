@@ -115,7 +115,7 @@ export function renderTranscript(transcript: Transcript, runtime = ""): ModelMes
 const announcedNote = fence(
   "runtime",
   {},
-  "note: You said what you would do, but called no tool, so nothing has happened. Call the tool now. If none is needed, answer.",
+  "note: You said what you would do, but did not call the tool, so nothing has happened yet. Call it now. If none is needed, answer.",
 );
 
 function stepMessages(step: TakenStep): ModelMessage[] {

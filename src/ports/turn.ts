@@ -130,11 +130,9 @@ function isBelow({ cardId, hasAsked }: CallRecord): boolean {
 }
 
 export function textOf(steps: StepRecord[]): string {
-  return steps
-    .filter((step) => step.isAnnouncement !== true)
-    .map((step) => step.text.trim())
-    .filter((text) => text !== "")
-    .join("\n\n");
+  const texts = steps.filter((step) => step.isAnnouncement !== true).map((step) => step.text.trim());
+  // Some models say the same before each call.
+  return texts.filter((text, index) => text !== "" && text !== texts[index - 1]).join("\n\n");
 }
 
 /** What a model had said before its stream broke or it declined. `usage` is present if the service counted it. */

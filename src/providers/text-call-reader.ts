@@ -221,7 +221,7 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
     const found: FoundCall = bareCall(held, { known, isEnd, balances });
     isInCall = found.type === "wait";
     if (found.type === "wait") return "wait";
-    if (found.type !== "calls") return "text";
+    if (found.type !== "calls" || (isAskedFor && found.calls.some(({ name }) => !known.has(name)))) return "text";
     candidates.push({ raw: shown.takeSpace() + held.slice(0, found.end), calls: found.calls });
     return drop(found.end);
   }

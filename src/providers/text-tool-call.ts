@@ -119,8 +119,14 @@ function plainCallOf(value: JsonObject, { known, isTagged }: BodyPlace): Written
   // Without a tag around it, an object with a name alone is any object.
   if (inputKey === undefined) return isTagged ? { name, inputJson: "" } : undefined;
   const input = value[inputKey];
-  if ((!isTagged && !known.has(name)) || isSchema(input, known.get(name))) return undefined;
+  const isKnown = isTagged || known.has(name) || (inputKey === "arguments" && isJsonObject(input) && isToolName(name));
+  if (!isKnown || isSchema(input, known.get(name))) return undefined;
   return inputOf(name, input);
+}
+
+/** What is called with `arguments` is a tool, although no tool is called so: the model is told. */
+export function isToolName(name: string): boolean {
+  return /^[a-z][\w.:-]{0,60}$/.test(name);
 }
 
 /** The answer's reader judges empty and malformed arguments. */

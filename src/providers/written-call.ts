@@ -4,6 +4,7 @@ import {
   type BodyPlace,
   bodyAt,
   firstKeys,
+  isToolName,
   type KnownTools,
   nameKeys,
   plainName,
@@ -166,8 +167,10 @@ function objectMayBeCall(text: string, known: KnownTools): boolean | "unclear" {
     const [member = "", each = "", value = ""] = plainMember.exec(rest) ?? [];
     if (member === "") break;
     const name = plainName(value.slice(1, -1), known);
-    if (nameKeys.includes(each) && /^["']/.test(value) && !known.has(name)) return false;
     rest = rest.slice(member.length);
+    if (!nameKeys.includes(each) || !/^["']/.test(value) || known.has(name)) continue;
+    const [, after = ""] = /^["']?(\w*)/.exec(rest) ?? [];
+    if (!isToolName(name) || !"arguments".startsWith(after)) return false;
   }
   return true;
 }

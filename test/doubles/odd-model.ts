@@ -56,7 +56,7 @@ export async function startOddModel(habits: Readonly<Record<string, Habit>>): Pr
       if (incoming.method !== "POST") return void response.writeHead(404).end();
       const { messages } = request.parse(JSON.parse(sent));
       const isReminder = ({ content }: { content?: unknown }) =>
-        /called no tool, so nothing has happened/.test(String(content));
+        /did not call the tool, so nothing has happened/.test(String(content));
       const asked = messages.findLastIndex((message) => message.role === "user" && !isReminder(message));
       const [, name = ""] = /habit: ([\w ]+\w)/.exec(String(messages[asked]?.content)) ?? [];
       const answer = answerTo(response, () => {

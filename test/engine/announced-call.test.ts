@@ -69,6 +69,21 @@ describe("a turn", () => {
     expect(doubles.provider.requests).toHaveLength(2);
   });
 
+  test("a model that has only loaded a skill is asked once more", async () => {
+    const load = calls({ name: "load_skill", input: { name: "files" } });
+    await run({
+      tools: [...tools, toolSpec("load_skill")],
+      steps: [load, says(announcement), readIt, says("There are 473.")],
+    });
+    expect([shown(), doubles.provider.requests.length]).toEqual(["There are 473.", 4]);
+  });
+
+  test("what a model says before each of its calls is shown once", async () => {
+    const look = calls({ name: "recall", text: "I look." });
+    await run({ tools, steps: [look, look, says("There are 473.")] });
+    expect(shown()).toBe("I look.\n\nThere are 473.");
+  });
+
   test("a model that may not call any more is not asked again", async () => {
     await run({ tools, steps: [readIt, says("I will use recall and look_up now.")], limits: { steps: 1 } });
     expect(doubles.provider.requests).toHaveLength(2);

@@ -133,6 +133,16 @@ describe("a text", () => {
     expect(streamed([text])).toMatchObject({ text: "", calls: [["look_up", rome]] });
   });
 
+  test("with a call of a tool that does not exist is that call, which the model is told of", () => {
+    const shell = json({ name: "shell", arguments: { command: "ls" } }, null, 2);
+    const text = `I need to look.\n\n\`\`\`json\n${shell}\n\`\`\``;
+    expect(streamed(cutAt(text, [20, 40]))).toMatchObject({ calls: [["shell", { command: "ls" }]] });
+    const messages: ModelMessage[] = [{ role: "user", content: [{ type: "text", text: "Give me JSON." }] }];
+    for (const other of [shell.replace("shell", "Ann Lee"), shell.replace("arguments", "input")])
+      expect(streamed([other])).toMatchObject({ text: other, calls: [] });
+    expect(streamed([text], { messages })).toMatchObject({ text, calls: [] });
+  });
+
   test.each(callsWithWords)("with a call and words behind it is the call, once: %s", (text) => {
     const { calls, text: shown } = streamed(cutAt(text, [7, 60, 61, 75, 90]));
     expect(calls).toEqual([["look_up", rome]]);

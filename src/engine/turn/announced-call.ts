@@ -2,12 +2,13 @@
  * Notices an answer that only says what the model is going to do: "I need to read notes.txt. Let's proceed." Small models often stop
  * there, large ones sometimes. It is asked once more, and people don't read the announcement as an answer.
  *
- *   names a tool   that it has not called in this turn, and that nobody has named to it
- *   or ends in     what it intends, in English, if it has called nothing yet
+ *   names a tool   that nobody has named to it
+ *   or ends in     what it intends, in English
  *
- * Whatever else it says is its answer.
+ * Whatever else it says is its answer, and what it says after a call, except of `load_skill`: it may tell the person what to do next.
  */
 import type { ToolSpec } from "../../ports/tool.ts";
+import { loadSkillName } from "../../ports/tool-offer.ts";
 import { callsOf, type TurnRecord } from "../../ports/turn.ts";
 
 /** In characters. Longer answers have more in them than an announcement. */
@@ -19,10 +20,9 @@ const intention =
 export function isAnnouncement(text: string, turn: TurnRecord, tools: readonly ToolSpec[]): boolean {
   const said = text.trim();
   if (said === "" || said.length > maxLength || turn.steps.some((step) => step.isAnnouncement)) return false;
-  const called = new Set(callsOf(turn).map(({ raw }) => raw.name));
+  if (callsOf(turn).some(({ raw }) => raw.name !== loadSkillName)) return false;
   const asked = turn.messages.map((message) => message.text).join("\n");
   // A name of one word, such as recall, is also a word.
-  const isNamed = ({ name }: ToolSpec) =>
-    name.includes("_") && !called.has(name) && !asked.includes(name) && said.includes(name);
-  return tools.some(isNamed) || (called.size === 0 && intention.test(said));
+  const isNamed = ({ name }: ToolSpec) => name.includes("_") && !asked.includes(name) && said.includes(name);
+  return tools.some(isNamed) || intention.test(said);
 }
