@@ -18,8 +18,7 @@ export function editFile(input: JsonObject, { workingFolder }: PluginContext): P
     const [from, to] = isCrlf ? [withCrlf(wanted), withCrlf(replacement)] : [wanted, replacement];
     const pieces = text.split(from);
     const count = pieces.length - 1;
-    if (count === 0)
-      throw fileProblem(place.shown, "old_text does not occur in it: read the file and copy the passage exactly");
+    if (count === 0) throw fileProblem(place.shown, `old_text does not occur in it.${alikeIn(text, wanted)}`);
     if (count > 1 && input.all !== true) {
       throw fileProblem(
         place.shown,
@@ -35,4 +34,20 @@ export function editFile(input: JsonObject, { workingFolder }: PluginContext): P
 /** Models write LF, so convert line breaks for a file that uses CRLF. */
 function withCrlf(text: string): string {
   return text.replace(/\r?\n/g, "\r\n");
+}
+
+/** The line that has most words of the passage's first one. Only its number, because reading some files has to be allowed. */
+function alikeIn(text: string, wanted: string): string {
+  const words = new Set(wordsOf(wanted.split("\n").find((line) => line.trim() !== "") ?? ""));
+  let [best, most] = [0, 0];
+  for (const [index, line] of text.split("\n").entries()) {
+    const shared = wordsOf(line).filter((word) => words.has(word)).length;
+    if (shared > most) [best, most] = [index + 1, shared];
+  }
+  const place = most === 0 ? "" : ` Most like it is line ${best}.`;
+  return `${place} Read the file and copy the passage exactly, with its spaces`;
+}
+
+function wordsOf(line: string): string[] {
+  return line.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
 }

@@ -145,7 +145,15 @@ describe("edit_file", () => {
 
   test("changes nothing when the passage is missing, there twice, empty or the same", async () => {
     const edit = (old_text: string, new_text: string) => call("edit_file", { path: "a.txt", old_text, new_text });
-    expect((await edit("three", "x")).text).toMatch(/does not occur.*read the file/);
+    expect((await edit("three", "x")).text).toMatch(
+      /does not occur in it\. Read the file and copy the passage exactly/,
+    );
+    await writeFile(fileIn("app.conf"), "name = ledger\ntimeout = 30\n");
+    const guessed = await call("edit_file", { path: "app.conf", old_text: "timeout=100", new_text: "timeout=95" });
+    expect(guessed.text).toContain(
+      "Most like it is line 2. Read the file and copy the passage exactly, with its spaces",
+    );
+    expect(guessed.text).not.toContain("30");
     expect((await edit("one", "x")).text).toMatch(/occurs 2 times.*unique/);
     expect((await edit("", "x")).text).toContain("is empty");
     expect((await edit("two", "two")).text).toContain("nothing would change");
