@@ -44,8 +44,14 @@ async function remember(memory: PluginMemory, input: JsonObject, isNew: boolean)
   const text = textIn(input.text).trim();
   const title = textIn(input.title).trim() || firstWords(text);
   if (title === "") return failure("That note has no readable words: say what to save.");
-  const before = await memory.remember(title, text, input.shared === true, isNew);
-  const where = input.shared === true ? "for every conversation" : "for this DM or channel";
+  const save = (isShared: boolean) => memory.remember(title, text, isShared, isNew);
+  let where = input.shared === true ? "for every conversation" : "for this DM or channel";
+  const before = await save(input.shared === true).catch((thrown: unknown) => {
+    if (!(thrown instanceof RemoraError) || thrown.code !== "memory.not-owner") throw thrown;
+    // Fewer people read it, and models often share what nobody wanted to share.
+    where = "for this DM or channel only, because only owners may share notes with every conversation,";
+    return save(false);
+  });
   return before === undefined
     ? `Saved ${where} under the title "${title}".`
     : `Saved ${where} under the title "${title}". It replaced:\n\n${shortened(before)}`;

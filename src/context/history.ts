@@ -7,12 +7,12 @@ import { z } from "zod";
 import { distinctOrigins, isOrigins, type Origin, originOf, originOfPerson } from "../ports/origin.ts";
 import type { ModelMessage } from "../ports/provider.ts";
 import { type ToolSpec, withoutImages } from "../ports/tool.ts";
-import { callsOf, refusedText, type TurnRecord } from "../ports/turn.ts";
+import { callsOf, hasBeenDone, refusedText, type TurnRecord } from "../ports/turn.ts";
 import { originsOfTool, originsOfTurn } from "../ports/turn-origins.ts";
 import { cutToCharacters } from "./cut.ts";
 import { fitHeardTokens, shortenHeard } from "./heard.ts";
 import { stubCall, stubInput } from "./shorten.ts";
-import { messageTokens, renderTranscript, type Transcript, transcriptOf } from "./transcript.ts";
+import { messageTokens, renderTranscript, type TakenStep, type Transcript, transcriptOf } from "./transcript.ts";
 
 const maxExchanges = 100;
 const maxCharacters = 400_000;
@@ -158,18 +158,26 @@ function shortTranscript(turn: TurnRecord) {
         ...(path === undefined ? {} : { path }),
       })),
     })),
-    steps: steps
-      .filter((step) => step.isAnnouncement !== true)
-      .map(({ carry: _carry, ...step }) => ({
-        ...step,
-        calls: step.calls.map((call) => {
-          calls += 1;
-          const id = `${turn.id.replace(/[^A-Za-z0-9]/g, "_").slice(-30)}_${calls}`;
-          const text = cutToCharacters(call.text, maxResultCharacters);
-          return { ...withoutImages({ ...call, text }), id, inputJson: stubInput(call.inputJson, maxInputCharacters) };
-        }),
-      })),
+    steps: withoutAnnouncements(steps).map(({ carry: _carry, ...step }) => ({
+      ...step,
+      calls: step.calls.map((call) => {
+        calls += 1;
+        const id = `${turn.id.replace(/[^A-Za-z0-9]/g, "_").slice(-30)}_${calls}`;
+        const text = cutToCharacters(call.text, maxResultCharacters);
+        return { ...withoutImages({ ...call, text }), id, inputJson: stubInput(call.inputJson, maxInputCharacters) };
+      }),
+    })),
   };
+}
+
+/** As people have read it: without what was announced and done, and as one text with what the model said when it was asked again. */
+function withoutAnnouncements(steps: readonly TakenStep[]): TakenStep[] {
+  const kept = steps.filter((step) => !hasBeenDone(step, steps));
+  return kept.flatMap(({ isAnnouncement, ...step }, index) => {
+    const before = kept[index - 1];
+    if (isAnnouncement === true && index < kept.length - 1) return [];
+    return [before?.isAnnouncement === true ? { ...step, text: `${before.text}\n\n${step.text}`.trim() } : step];
+  });
 }
 
 /** Makes the exchange end with the assistant's words so that the next one can start with a person's message. */

@@ -53,7 +53,7 @@ export interface StepRecord {
   cost?: number;
   /** The provider reported no tokens, so `usage` and `cost` are estimates. */
   isEstimated?: boolean;
-  /** It only says what the model will do, so the model is asked once more. No part of the answer. */
+  /** It seems to say only what the model will do, so the model was asked once more. No part of the answer if it then called a tool. */
   isAnnouncement?: true;
   /** A card about a budget was posted below this step's text. */
   isAboveCard?: boolean;
@@ -130,9 +130,17 @@ function isBelow({ cardId, hasAsked }: CallRecord): boolean {
 }
 
 export function textOf(steps: StepRecord[]): string {
-  const texts = steps.filter((step) => step.isAnnouncement !== true).map((step) => step.text.trim());
+  const texts = steps.filter((step) => !hasBeenDone(step, steps)).map((step) => step.text.trim());
   // Some models say the same before each call.
   return texts.filter((text, index) => text !== "" && text !== texts[index - 1]).join("\n\n");
+}
+
+/** The model has announced a call, and made it. */
+export function hasBeenDone<S extends { calls: readonly unknown[]; isAnnouncement?: true }>(
+  step: S,
+  steps: readonly S[],
+): boolean {
+  return step.isAnnouncement === true && steps.slice(steps.indexOf(step) + 1).some(({ calls }) => calls.length > 0);
 }
 
 /** What a model had said before its stream broke or it declined. `usage` is present if the service counted it. */

@@ -6,12 +6,16 @@ import { isJsonObject } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
 import { loadSkillName, useToolName } from "../ports/tool-offer.ts";
 import { headerAt, tagAt } from "./model-tags.ts";
-import { type BodyPlace, bodyAt, type KnownTools, type WrittenCall } from "./text-tool-call.ts";
+import { type BodyPlace, bodyAt, firstKeys, type KnownTools, type WrittenCall } from "./text-tool-call.ts";
 import { announcedCall, type FoundCall, mayBeCall } from "./written-call.ts";
 import { readValue } from "./written-values.ts";
 
 /** A prompt that needs more to be read is an attack. */
 const maxScanned = 2_000_000;
+/** How far from a tool's name what it gets may stand, in letters and digits. */
+const maxDistance = 2_000;
+/** Shorter values stand in every text. */
+const minValue = 3;
 
 export interface RepeatedCalls {
   has(call: WrittenCall): boolean;
@@ -23,15 +27,62 @@ export function createRepeatedCalls(
   known: KnownTools,
 ): RepeatedCalls {
   let found: Set<string> | "too many" | undefined;
+  let letters: string[] | undefined;
   return {
     has(call) {
+      const systemTexts = (system ?? []).map(({ text }) => text);
       if (found === undefined) {
-        const own = [...(system ?? []).map(({ text }) => text), ...messages.flatMap(tagTextOf)];
-        found = keysIn(messages.flatMap(othersTextOf), own, known);
+        const own = [...systemTexts, ...messages.flatMap(tagTextOf)];
+        found = keysIn([...messages.flatMap(othersTextOf), ...systemTexts.flatMap(memoryIn)], own, known);
       }
-      return found === "too many" || found.has(keyOf(call));
+      if (found === "too many" || found.has(keyOf(call))) return true;
+      letters ??= [...messages.flatMap(readTextOf), ...systemTexts.flatMap(memoryIn)].map(lettersOf);
+      return isDescribed(call, letters);
     },
   };
+}
+
+/** What tools, attachments and notes say, without what people say themselves. */
+function readTextOf(message: ModelMessage): string[] {
+  return othersTextOf(message).map((text) =>
+    message.role === "user" ? text.replaceAll(/<message\b[^>]*>\n[\s\S]*?\n<\/message>/g, "") : text,
+  );
+}
+
+function memoryIn(text: string): string[] {
+  return [...text.matchAll(/<memory>[\s\S]*?<\/memory>/g)].map(([part]) => part);
+}
+
+function lettersOf(text: string): string {
+  return text
+    .replaceAll(/\\u([0-9a-f]{4})|&#(\d{1,6});/gi, (_all, hex?: string, decimal?: string) =>
+      String.fromCharCode(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)),
+    )
+    .replaceAll(/\\[nrt]|&\w{2,6};/g, "")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, "");
+}
+
+/** A text names the tool, and near it has all that the tool would get: in a quotation, a diff, a table, other marks. */
+function isDescribed({ name, inputJson }: WrittenCall, texts: readonly string[]): boolean {
+  if (!name.includes("_")) return false;
+  const values = textsIn(readValue(inputJson)).map(lettersOf);
+  const needles = values.filter((value) => value.length >= minValue);
+  if (needles.length === 0) return false;
+  const wanted = lettersOf(name);
+  return texts.some((text) => {
+    for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + 1)) {
+      const length = needles.reduce((sum, needle) => sum + needle.length, maxDistance);
+      const near = text.slice(Math.max(0, at - length), at + wanted.length + length);
+      if (needles.every((needle) => near.includes(needle))) return true;
+    }
+    return false;
+  });
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 function othersTextOf(message: ModelMessage): string[] {
@@ -57,15 +108,13 @@ function keysIn(others: readonly string[], own: readonly string[], known: KnownT
   const keys = new Set<string>();
   let scanned = 0;
   const scan = (text: string, beginning: RegExp) => {
-    let end = 0;
     for (const { index } of text.matchAll(beginning)) {
-      if (index < end || scanned > maxScanned) continue;
+      if (scanned > maxScanned) return;
       const place: BodyPlace = { known, isEnd: true, isTagged: true, balances: new Map() };
       const body = callAt(text, index, place);
       scanned += 100 + [...place.balances].reduce((sum, [from, { at }]) => sum + at - from, 0);
       if (body === undefined) continue;
       for (const call of body.calls) keys.add(keyOf(call));
-      end = body.end;
     }
   };
   const names = [...known.keys()].map((name) => name.replace(/\W/g, "\\$&")).join("|");
@@ -82,8 +131,11 @@ const tagBeginning =
 function callAt(text: string, index: number, place: BodyPlace): Extract<FoundCall, { type: "calls" }> | undefined {
   const tag = tagAt(text, index);
   if (tag === undefined || tag === "unclear") {
-    if (mayBeCall(text, index, place.known) === false) return undefined;
-    const body = bodyAt(text, index, { ...place, isTagged: false, isEnd: false });
+    // Also by a name that other agents call a tool by.
+    const [, key = ""] = /^\{\s*["'](\w+)/.exec(text.slice(index, index + 100)) ?? [];
+    const isObject = firstKeys.includes(key);
+    if (!isObject && mayBeCall(text, index, place.known) === false) return undefined;
+    const body = bodyAt(text, index, { ...place, isTagged: isObject, isEnd: false });
     return body.type === "calls" ? body : undefined;
   }
   if (tag.kind !== "call" && tag.kind !== "function" && tag.kind !== "header") return undefined;

@@ -32,6 +32,8 @@ export interface TextCallReader {
   thinksApart(): void;
   /** Returns the text that people may see now. */
   add(text: string): ReadText;
+  /** Others wrote such calls, so they are quotes. */
+  isRepeated(calls: readonly WrittenCall[]): boolean;
   /** The model has begun to write what others say to it, so nothing more of its own will come. */
   isOver(): boolean;
   /** At the end of the text, returns what was held back: as calls, or as text for people. */
@@ -65,6 +67,8 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
   let isInCall = false;
   let balances = new Map<number, Balance>();
   let thought = "";
+  /** A tag in the middle of a line that nothing has closed yet: it may be a place to fill in. */
+  let placeholder = "";
   let ofOthers = 0;
   let factsBegun = 0;
   /** Thinking that a header began ends with the next token. */
@@ -150,6 +154,7 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
     if (isOfThought ? isThoughtInSentence(before, after) : isInSentence(before, after)) return speakOf(tag);
     switch (tag.kind) {
       case "thought":
+        placeholder = before.trim() === "" ? "" : tag.raw;
         isThoughtOfHeader = false;
         isWaiting = false;
         return skip("thought", tag.raw.length);
@@ -167,6 +172,8 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
       case "wrapper":
         return wrapperStep(tag);
       case "facts":
+        // In somebody's XML, it is indented. The model's own begin a line.
+        if (/^\s+$/.test(before) && !shown.isBehindGap()) return speakOf(tag);
         return skip(tag.isClosing || tag.raw.endsWith("/>") ? "text" : "facts", tag.raw.length);
       case "special":
         return drop(tag.raw.length);
@@ -328,15 +335,24 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
       const isPart = isInCall && held.length > maxEagerLength && !/[>\]})\n]/.test(text);
       return isPart ? { isNew: false, text: "" } : run();
     },
+    isRepeated,
     isOver,
     end(isCut) {
       isEnd = true;
       const cut = isCut ? cutCall() : [];
       if (cut.length > 0) held = "";
+      if (mode === "thought" && placeholder !== "" && !isCut) {
+        mode = "text";
+        held = "";
+        shown.say(placeholder + thought);
+        thought = "";
+      }
       const { isNew, text } = run();
       const bare = candidates.flatMap((each) => each.calls);
       const isExample = isRepeated(bare);
-      const all = [...calls, ...(isExample ? [] : bare), ...cut, ...callsOfThought()];
+      const written = [...calls, ...(isExample ? [] : bare), ...cut, ...callsOfThought()];
+      // Small models write the same call again and again.
+      const all = [...new Map(written.map((call) => [`${call.name} ${call.inputJson}`, call])).values()];
       const left = isExample ? candidates.map(({ raw }) => raw).join("") : shown.isBehindGap() ? "" : shown.takeSpace();
       candidates = [];
       calls = [];
@@ -347,13 +363,22 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
   };
 }
 
-/** Whoever asks for JSON or how to call a tool gets that. By the newest message alone: the names are the same in all languages. */
+/** In the words of most languages. */
+const asksForExample =
+  /(?<!\.)\bjson\b|\b(?:function|tool)[- ]?(?:call|use)|\bapi\b|\bschema\b|\bsyntax|\bexample|\bbeispiel|\bejemplo|\bexemple|\besempio|\bkonfigur|\bconfig/i;
+
+/** Whoever asks for JSON, or how to call a tool, gets that. Only what the person has said last counts, not files and facts. */
 export function asksForCalls({ tools, named = [], messages }: Read): boolean {
-  const newest = messages.findLast((message) => message.role === "user");
-  const text = newest?.content.map((part) => (part.type === "text" ? part.text : "")).join("\n") ?? "";
+  const texts = messages.flatMap((message) =>
+    message.role === "user" ? [message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n")] : [],
+  );
+  const said = texts.map((all) =>
+    [...all.matchAll(/<message\b[^>]*>\n([\s\S]*?)\n<\/message>/g)].map(([, words = ""]) => words),
+  );
+  const text = said.findLast((words) => words.length > 0)?.join("\n") ?? texts.at(-1) ?? "";
   // One word alone, such as recall, is also a word.
   const names = [...tools, ...named].map(({ name }) => name).filter((name) => name.includes("_"));
-  return /(?<!\.)\bjson\b/i.test(text) || names.some((name) => text.includes(name));
+  return asksForExample.test(text) || names.some((name) => text.includes(name));
 }
 
 /** Also the tools of earlier calls: a model that may use no more tools still writes such calls. */

@@ -12,13 +12,15 @@ export interface TextPlace {
 }
 
 const shortLength = 200;
-const fenceLine = /^\s{0,3}(?:[-*>]\s+|\d+\.\s+)?(`{3,}|~{3,})(.*)$/;
+/** In a list, it is indented. */
+const fenceLine = /^\s*(?:(?:[-*+>]|\d+[.)])\s+)*(`{3,}|~{3,})(.*)$/;
 
 export function createTextPlace(): TextPlace {
   let line = "";
+  /** How many backticks began the code in this line, and how many stand at its end so far. */
+  let [open, ticks] = [0, 0];
   /** Enough of a long line to say what it is, because it is asked about with every piece of it. */
   let short = "";
-  let hasTick = false;
   let lead = "";
   let fence = "";
 
@@ -30,7 +32,19 @@ export function createTextPlace(): TextPlace {
     if (short.trim() !== "") lead = short;
     line = "";
     short = "";
-    hasTick = false;
+    [open, ticks] = [0, 0];
+  }
+
+  /** Code ends at as many backticks as it began with. */
+  function openAfter(run: number): number {
+    return run === 0 ? open : open === 0 ? run : open === run ? 0 : open;
+  }
+
+  function countTicks(part: string): void {
+    for (const [run] of part.matchAll(/`+|[^`]+/g)) {
+      if (run.startsWith("`")) ticks += run.length;
+      else [open, ticks] = [openAfter(ticks), 0];
+    }
   }
 
   return {
@@ -38,19 +52,15 @@ export function createTextPlace(): TextPlace {
       for (const [index, part] of text.split("\n").entries()) {
         if (index > 0) end();
         line += part;
-        hasTick ||= part.includes("`");
+        countTicks(part);
         short += part;
         if (short.length > 4 * shortLength) short = short.slice(0, shortLength) + short.slice(-shortLength);
       }
     },
     line: () => short,
     lead: () => lead,
-    isCode: () => fence !== "" || fenceLine.test(short) || (hasTick && hasOpenTick(line)),
+    isCode: () => fence !== "" || fenceLine.test(short) || openAfter(ticks) !== 0,
   };
-}
-
-function hasOpenTick(line: string): boolean {
-  return line.replaceAll(/(?<!`)(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)/g, "").includes("`");
 }
 
 /** Directly behind a quotation mark, or on a quoted line. */
@@ -58,9 +68,14 @@ export function isQuoted(before: string): boolean {
   return /["'“‘«„「『(]$|^\s*>/.test(before);
 }
 
+/** In a list or table of tags, each stands before what is said of it. */
+function isListed(before: string, after: string): boolean {
+  return /^\s*(?:[-*+|]|\d+[.)])\s*$/.test(before) && /^\s*(?:[:|=–—]|-\s)/.test(after);
+}
+
 /** The words around a tag, on its line, make one sentence with it. */
 export function isInSentence(before: string, after: string): boolean {
-  if (isQuoted(before)) return true;
+  if (isQuoted(before) || isListed(before, after)) return true;
   return /[\p{L}\p{N},;]\s*$/u.test(before) && /^(?:[^\S\n]+[^\s<[]|[,.;:)!?"'”])/u.test(after);
 }
 
@@ -74,7 +89,7 @@ export function isThoughtInSentence(before: string, after: string): boolean {
   const isSaidOf = /^(?:[^\S\n]+(?:tags?|tokens?|blocks?|and|or|is)\b|[,;:)?"'”])/i.test(after);
   const isSubject =
     before.trim() === "" && /^[^\S\n]+(?:(?:tag|token|block)s?|is an?|and|means|marks|opens|begins)\b/.test(after);
-  return isQuoted(before) || isSubject || (isSaidOf && /[\p{L}\p{N},;]\s*$/u.test(before));
+  return isQuoted(before) || isListed(before, after) || isSubject || (isSaidOf && /[\p{L}\p{N},;]\s*$/u.test(before));
 }
 
 /** Words that introduce an example of a call, not a call. */

@@ -2,10 +2,11 @@
  * An answer that is nothing but a call of a tool that does not exist, as JSON. It goes on as a call, so that the model is told, and
  * people don't read it. Calls of known tools are taken out before (text-call-reader.ts). Whoever asks for JSON gets it.
  */
-import type { ModelRequest, ModelToolCall } from "../ports/provider.ts";
+import { isJsonObject, parseJson } from "../lib/json.ts";
+import type { ModelRequest } from "../ports/provider.ts";
 import type { ReadText } from "./shown-text.ts";
 import { asksForCalls, type TextCallReader } from "./text-call-reader.ts";
-import { bodyAt, firstKeys } from "./text-tool-call.ts";
+import { bodyAt, firstKeys, isToolName, type WrittenCall } from "./text-tool-call.ts";
 
 /** The beginning of JSON whose first key is one of a call, as far as it has come. */
 const start = /^\s*(?:`{0,3}$|```(?:\w*$|\w*\s+))?(?:$|\[?\s*(?:$|\{\s*(?:$|"(\w*)("?))))/;
@@ -30,18 +31,25 @@ export function withUnknownCalls(
 
   return {
     thinksApart: known.thinksApart,
+    isRepeated: known.isRepeated,
     isOver: known.isOver,
     add: (text) => add(known.add(text)),
     end(isCut) {
       const { calls, ...last } = known.end(isCut);
       const { isNew, text } = add(last);
       const shown = { isNew, text: text + held };
-      const unknown = held === "" ? undefined : callsIn(held.trim().replace(fence, "$1").trim());
+      const names = new Set([...request.tools, ...(request.named ?? [])].map(({ name }) => name));
+      const found = held === "" ? undefined : callsIn(held.trim().replace(fence, "$1").trim(), names);
+      const unknown = found === undefined || known.isRepeated(found) ? undefined : found;
       held = "";
       isText = true;
       return unknown === undefined || unknown.length === 0
         ? { ...shown, calls }
-        : { isNew, text: "", calls: [...calls, ...unknown] };
+        : {
+            isNew,
+            text: "",
+            calls: [...calls, ...unknown.map((call, index) => ({ id: `call_${index + 1}`, ...call }))],
+          };
     },
   };
 }
@@ -53,10 +61,18 @@ function mayBeCall(text: string): boolean {
 }
 
 /** Undefined if the text is anything else, or has anything more. */
-function callsIn(text: string): ModelToolCall[] | undefined {
+function callsIn(text: string, known: ReadonlySet<string>): WrittenCall[] | undefined {
   const body = bodyAt(text, 0, { known: new Map(), isEnd: true, isTagged: true, balances: new Map() });
   if (body.type !== "calls" || body.end !== text.length) return undefined;
-  // A name alone is any object.
-  const areCalls = body.calls.every(({ name, inputJson }) => /^[\w.:/-]{1,100}$/.test(name) && inputJson !== "");
-  return areCalls ? body.calls.map((call, index) => ({ id: `call_${index + 1}`, ...call })) : undefined;
+  // What the reader of known calls left is no call. Other objects have names, too.
+  const areCalls = body.calls.every(
+    (call) => !known.has(call.name) && isToolName(call.name) && isInput(call.inputJson),
+  );
+  return areCalls ? body.calls : undefined;
+}
+
+/** An object, or words for the one thing that a tool takes. */
+function isInput(inputJson: string): boolean {
+  const value = parseJson(inputJson);
+  return inputJson !== "" && (value === undefined || isJsonObject(value));
 }

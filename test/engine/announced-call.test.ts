@@ -29,6 +29,10 @@ test.each([
   "Which file do you mean? I need to know its name.",
   "Shall I read the file?",
   "I will recall that.",
+  "def read_file(path):\n    return open(path).read()",
+  "I can do this:\n- `read_file`: reads a file\n- `recall`: finds notes",
+  "I could use read_file to look into it, if you want that.",
+  "I can use read_file, or make a new list. Which one do you want?",
   "I checked the folder. It is empty.",
   "I need to read the file, but it does not exist. Where is it?",
   "Let me be clear: the lamp costs 52 euros.",
@@ -51,9 +55,9 @@ describe("a turn", () => {
     expect(turn.steps).toHaveLength(3);
   });
 
-  test("what a model says when it is asked once more is its answer, also if it announces again", async () => {
+  test("what a model says when it is asked once more is shown below what it said before", async () => {
     await run({ tools, steps: [says(announcement), says(`Again: ${announcement}`)] });
-    expect([shown(), doubles.provider.requests.length]).toEqual([`Again: ${announcement}`, 2]);
+    expect([shown(), doubles.provider.requests.length]).toEqual([`${announcement}\n\nAgain: ${announcement}`, 2]);
   });
 
   test("an announcement is the answer if the model has nothing to add", async () => {

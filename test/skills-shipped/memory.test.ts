@@ -164,8 +164,8 @@ describe("a shared note", () => {
   test("is written and removed by owners alone, and read everywhere", async () => {
     const { run } = await open();
     const note = { title: "Holidays", text: "Fridays are free.", shared: true };
-    expect(await run("remember", note)).toMatchObject({ isOk: false, isAnswer: true });
-    expect((await run("remember", note)).text).toContain("safety.owners");
+    expect((await run("remember", note)).text).toMatch(/^Saved for this DM or channel only, because only owners/);
+    expect((await run("recall", { query: "fridays" }, "dm:U3")).text).not.toContain("Holidays");
     expect((await run("remember", note, "dm:U2", bob)).text).toContain("for every conversation");
     expect((await run("recall", { query: "fridays" }, "dm:U1")).text).toMatch(/## Holidays \(.*shared\)\n/);
     expect(await run("forget_note", { title: "Holidays", shared: true })).toMatchObject({ isOk: false });

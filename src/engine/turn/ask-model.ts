@@ -84,8 +84,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const answer = await readAnswer(run, { ...built.request, ...alone, ...changed, ...textOnly, ...smaller }, tools);
   for (const one of answer.broken) await countBroken(run, permit, built, one);
   const before = turn.steps.at(-1);
-  if (answer.type === "failed" && answer.error.code === "provider.empty" && before?.isAnnouncement === true) {
-    // It has nothing to add, so this was its answer.
+  if (answer.type === "failed" && before?.isAnnouncement === true) {
+    // Nobody knows whether there was more to do. What the model has said counts.
     delete before.isAnnouncement;
     await run.save();
     return undefined;
