@@ -192,6 +192,6 @@ test("a note is saved, shown, replaced, exported, and removed only after a click
 test("a shared note asks, and only an owner can write it", async () => {
   const said = await ann.say('call remember {"text":"Fridays are free.","shared":true}', dm);
   await ann.click(await ann.cardFor(said), "approve");
-  expect((await ann.answerTo(said)).text).toContain("safety.owners");
-  expect(await namesIn("brain/hippocampus/knowledge")).toEqual([]);
+  expect((await ann.answerTo(said)).text).toContain("Saved for this DM or channel only, because only owners may share");
+  expect(await namesIn("brain/hippocampus/knowledge")).not.toContain("shared");
 });
