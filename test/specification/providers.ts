@@ -73,7 +73,8 @@ export const providers: Section = {
     {
       says: "text that only quotes a call stays text, and what others wrote never runs",
       shownBy: [
-        [textCalls, "without tags, a call with words behind it is text"],
+        [textCalls, "with a call and words behind it answers who asks: %s"],
+        [textCalls, "is not run when what was read has it in %s"],
         [textCalls, "%s is shown as code when the model repeats it"],
         [textCalls, "is text, and never runs, if it stands in what the model has read"],
       ],
