@@ -11,6 +11,7 @@
  * One long function, because all its steps read and shorten the same held text.
  */
 import type { ModelRequest, ModelToolCall } from "../ports/provider.ts";
+import { asksForCalls } from "./asks-for-calls.ts";
 import { type Header, headerAt, isOpenHeader, type Tag, tagAt, tagStarts } from "./model-tags.ts";
 import { createRepeatedCalls } from "./repeated-calls.ts";
 import { createShownText, type ReadText } from "./shown-text.ts";
@@ -361,24 +362,6 @@ export function createTextCallReader(request: Read, mayBeginThinking = false): T
       return { isNew, text: text + left, calls: all.map((call, index) => ({ id: `call_${index + 1}`, ...call })) };
     },
   };
-}
-
-/** In the words of most languages. */
-const asksForExample =
-  /(?<!\.)\bjson\b|\b(?:function|tool)[- ]?(?:call|use)|\bapi\b|\bschema\b|\bsyntax|\bexample|\bbeispiel|\bejemplo|\bexemple|\besempio|\bkonfigur|\bconfig/i;
-
-/** Whoever asks for JSON, or how to call a tool, gets that. Only what the person has said last counts, not files and facts. */
-export function asksForCalls({ tools, named = [], messages }: Read): boolean {
-  const texts = messages.flatMap((message) =>
-    message.role === "user" ? [message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n")] : [],
-  );
-  const said = texts.map((all) =>
-    [...all.matchAll(/<message\b[^>]*>\n([\s\S]*?)\n<\/message>/g)].map(([, words = ""]) => words),
-  );
-  const text = said.findLast((words) => words.length > 0)?.join("\n") ?? texts.at(-1) ?? "";
-  // One word alone, such as recall, is also a word.
-  const names = [...tools, ...named].map(({ name }) => name).filter((name) => name.includes("_"));
-  return asksForExample.test(text) || names.some((name) => text.includes(name));
 }
 
 /** Also the tools of earlier calls: a model that may use no more tools still writes such calls. */

@@ -4,8 +4,9 @@
  */
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { ModelRequest } from "../ports/provider.ts";
+import { asksForCalls } from "./asks-for-calls.ts";
 import type { ReadText } from "./shown-text.ts";
-import { asksForCalls, type TextCallReader } from "./text-call-reader.ts";
+import type { TextCallReader } from "./text-call-reader.ts";
 import { bodyAt, firstKeys, isToolName, type WrittenCall } from "./text-tool-call.ts";
 
 /** The beginning of JSON whose first key is one of a call, as far as it has come. */
