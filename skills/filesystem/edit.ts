@@ -14,8 +14,9 @@ export function editFile(input: JsonObject, { workingFolder }: PluginContext): P
     const before = await existingFile(place);
     await using handle = await openForReading(place, "file");
     const text = await readText(handle, place.shown);
-    const isCrlf = !text.includes(wanted) && text.includes("\r\n");
-    const [from, to] = isCrlf ? [withCrlf(wanted), withCrlf(replacement)] : [wanted, replacement];
+    const asShown = [wanted, replacement] as const;
+    const passages = [asShown, asShown.map(withCrlf), asShown.map(unescaped), asShown.map(unescaped).map(withCrlf)];
+    const [from = wanted, to = replacement] = passages.find(([passage = ""]) => text.includes(passage)) ?? asShown;
     const pieces = text.split(from);
     const count = pieces.length - 1;
     if (count === 0) throw fileProblem(place.shown, `old_text does not occur in it.${alikeIn(text, wanted)}`);
@@ -29,6 +30,11 @@ export function editFile(input: JsonObject, { workingFolder }: PluginContext): P
     const line = (pieces[0] ?? "").split("\n").length;
     return count === 1 ? `Edited ${place.shown} at line ${line}.` : `Edited ${place.shown} in ${count} places.`;
   });
+}
+
+/** Tags of prompts and tokens of templates are escaped where models read them. */
+function unescaped(text: string): string {
+  return text.replaceAll("&lt;", "<").replaceAll("&#91;", "[");
 }
 
 /** Models write LF, so convert line breaks for a file that uses CRLF. */

@@ -143,6 +143,16 @@ describe("edit_file", () => {
     expect(await readFile(fileIn("latin.txt"))).toEqual(latin);
   });
 
+  test("finds a passage that the model has read with an escaped tag", async () => {
+    await writeFile(fileIn("chat.txt"), "<|im_start|>user\r\n[INST] hi\r\n");
+    const [old_text, new_text] = ["&lt;|im_start|>user\n&#91;INST] hi", "&lt;|im_start|>user\n&#91;INST] bye"];
+    expect((await call("edit_file", { path: "chat.txt", old_text, new_text })).text).toBe("Edited chat.txt at line 1.");
+    expect(await contentOf("chat.txt")).toBe("<|im_start|>user\r\n[INST] bye\r\n");
+    await writeFile(fileIn("page.html"), "a &lt; b\n");
+    await call("edit_file", { path: "page.html", old_text: "&lt; b", new_text: "&lt; c" });
+    expect(await contentOf("page.html")).toBe("a &lt; c\n");
+  });
+
   test("changes nothing when the passage is missing, there twice, empty or the same", async () => {
     const edit = (old_text: string, new_text: string) => call("edit_file", { path: "a.txt", old_text, new_text });
     expect((await edit("three", "x")).text).toMatch(
