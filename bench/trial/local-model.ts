@@ -25,9 +25,10 @@ import { availableParallelism, homedir } from "node:os";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { unzipSync } from "fflate";
+import { messageOf } from "../../src/lib/errors.ts";
 import { freePort } from "../../test/doubles/free-port.ts";
+import { readOptions } from "./options.ts";
 
 interface Weights {
   /** Of each part, in order. */
@@ -68,26 +69,51 @@ const buildOptions = [
 ];
 const startTimeoutMs = 120_000;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    folder: { type: "string", default: join(homedir(), ".cache", "remora-trial") },
-    wheels: { type: "string" },
-    server: { type: "string" },
-    context: { type: "string", default: "32768" },
-    port: { type: "string" },
-    check: { type: "boolean", default: false },
-  },
-});
+const usage = `npm run trial:model -- [${Object.keys(models).join(" | ")}] [--folder FOLDER] [--wheels FOLDER] [--server FILE] [--context TOKENS] [--port NUMBER] [--check]`;
+
+const { values, positionals } = givenOptions();
 const [model = "qwen-1.5b"] = positionals;
-const weights = models[model];
-if (weights === undefined)
-  throw new Error(`There is no model ${model}. Choose one of ${Object.keys(models).join(", ")}.`);
-mkdirSync(values.folder, { recursive: true });
-const gguf = await joinedWeights(model, weights);
-const server = values.server ?? builtServer();
-say(`${model}: ${gguf}\nserver: ${server}`);
-if (!values.check) await startServer(server, gguf);
+try {
+  if (values.help) say(usage);
+  else await main();
+} catch (thrown) {
+  fail(thrown);
+}
+
+function givenOptions() {
+  try {
+    return readOptions({
+      allowPositionals: true,
+      options: {
+        folder: { type: "string", default: join(homedir(), ".cache", "remora-trial") },
+        wheels: { type: "string" },
+        server: { type: "string" },
+        context: { type: "string", default: "32768" },
+        port: { type: "string" },
+        check: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
+      },
+    });
+  } catch (thrown) {
+    return fail(thrown);
+  }
+}
+
+function fail(thrown: unknown): never {
+  process.stderr.write(`${messageOf(thrown)}\n`);
+  process.exit(1);
+}
+
+async function main(): Promise<void> {
+  const weights = models[model];
+  if (weights === undefined)
+    throw new Error(`There is no model ${model}. Choose one of ${Object.keys(models).join(", ")}.`);
+  mkdirSync(values.folder, { recursive: true });
+  const gguf = await joinedWeights(model, weights);
+  const server = values.server ?? builtServer();
+  say(`${model}: ${gguf}\nserver: ${server}`);
+  if (!values.check) await startServer(server, gguf);
+}
 
 function parts(name: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${name}${index + 1}`);

@@ -28,13 +28,19 @@ export interface SavedRun {
 export function createRun(folder: string, facts: RunFacts): SavedRun {
   if (existsSync(factsIn(folder))) throw new Error(`${folder} has a run already. Go on with it: --resume ${folder}`);
   mkdirSync(folder, { recursive: true });
+  const run = { folder, facts, results: [] };
+  saveFacts(run);
+  return run;
+}
+
+export function saveFacts({ folder, facts }: SavedRun): void {
   writeFileSync(factsIn(folder), `${JSON.stringify(facts, null, 2)}\n`);
-  return { folder, facts, results: [] };
 }
 
 export function openRun(folder: string): SavedRun {
-  const facts = JSON.parse(readFileSync(factsIn(folder), "utf8")) as RunFacts;
-  return { folder, facts, results: readResults(folder) };
+  const facts = existsSync(factsIn(folder)) ? parseJson(readFileSync(factsIn(folder), "utf8")) : undefined;
+  if (!isJsonObject(facts)) throw new Error(`${folder} has no run. Name the folder that a trial has printed.`);
+  return { folder, facts: facts as unknown as RunFacts, results: readResults(folder) };
 }
 
 export function saveResult(run: SavedRun, result: TaskResult): void {

@@ -1,10 +1,11 @@
 /**
  * `remora eval` plays the tasks of a file on the agent, with the settings, the model and the skills of this installation, and
- * prints a table. Exit code 0 if all are solved, 1 if some are not, 2 if they could not be played.
+ * prints a table. Exit code 0 if all are solved, 1 if some are not, 2 if nothing was played.
  */
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import type { Environment } from "../config/environment.ts";
+import type { Bot } from "../evals/bot.ts";
 import { playTasks, type TaskResult } from "../evals/play.ts";
 import { createRemoraBot } from "../evals/remora-bot.ts";
 import { saveResults } from "../evals/save-results.ts";
@@ -12,6 +13,7 @@ import { resultTable } from "../evals/table.ts";
 import type { Task } from "../evals/task.ts";
 import { readTasks } from "../evals/task-file.ts";
 import { RemoraError } from "../lib/errors.ts";
+import { counted } from "../lib/text/counted.ts";
 import { settingsFor } from "./settings.ts";
 
 export interface EvalOptions {
@@ -36,8 +38,7 @@ export async function evalCommand(
   options: EvalOptions,
 ): Promise<void> {
   try {
-    const results = await play(env, root, file === undefined ? join(root, defaultFile) : resolve(file), options);
-    process.exitCode = results.length > 0 && results.every(({ isSolved }) => isSolved) ? 0 : 1;
+    process.exitCode = await play(env, root, file === undefined ? join(root, defaultFile) : resolve(file), options);
   } catch (thrown) {
     if (!(thrown instanceof RemoraError)) throw thrown;
     process.stderr.write(`${thrown.message}\n`);
@@ -45,7 +46,7 @@ export async function evalCommand(
   }
 }
 
-async function play(given: Environment, root: string, file: string, options: EvalOptions): Promise<TaskResult[]> {
+async function play(given: Environment, root: string, file: string, options: EvalOptions): Promise<number> {
   const limits = numbers.safeParse(options);
   if (!limits.success) throw badInput("eval", limits.error.issues.map(({ message }) => message).join("; "));
   const tasks = chosen(readTasks(file), file, options.only);
@@ -54,19 +55,29 @@ async function play(given: Environment, root: string, file: string, options: Eva
   const stopped = new AbortController();
   const stop = () => stopped.abort();
   process.once("SIGINT", stop);
-  const bot = await createRemoraBot({ env, root });
+  const { signal } = stopped;
+  const { timeout, repeat } = limits.data;
+  let bot: Bot | undefined;
   try {
+    bot = await createRemoraBot({ env, root, signal });
+    const bots = [bot];
     const results = await playTasks({
-      ...{ tasks, bots: [bot], prices, onResult: showResult, signal: stopped.signal },
-      ...{ timeoutMs: limits.data.timeout * 1_000, repeat: limits.data.repeat },
+      ...{ tasks, bots, prices, onResult: showResult, signal, timeoutMs: timeout * 1_000, repeat },
     });
-    process.stdout.write(`${resultTable(results)}\n`);
-    if (options.out !== undefined) await saveResults(resolve(options.out), results);
-    // Some tasks were not played.
-    return stopped.signal.aborted ? [] : results;
+    if (results.length > 0) {
+      process.stdout.write(`${resultTable(results)}\n`);
+      if (options.out !== undefined) await saveResults(resolve(options.out), results);
+    }
+    if (results.length === tasks.length * repeat) return results.every(({ isSolved }) => isSolved) ? 0 : 1;
+    showStop(tasks, repeat, results);
+    return results.length === 0 ? unusable : 1;
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown;
+    showStop(tasks, repeat, []);
+    return unusable;
   } finally {
     process.off("SIGINT", stop);
-    await bot.close();
+    await bot?.close();
   }
 }
 
@@ -81,6 +92,15 @@ function chosen(tasks: readonly Task[], file: string, only: string | undefined):
 function showResult({ task, isSolved, seconds, failures }: TaskResult): void {
   process.stderr.write(`${isSolved ? "solved" : "not solved"}  ${task}  ${seconds} s  ${failures.join(" ")}`.trimEnd());
   process.stderr.write("\n");
+}
+
+function showStop(tasks: readonly Task[], repeat: number, results: readonly TaskResult[]): void {
+  const left = tasks.flatMap(({ name }) => {
+    const times = repeat - results.filter(({ task }) => task === name).length;
+    return times === 0 ? [] : [repeat === 1 ? name : `${name} (${counted(times, "time")})`];
+  });
+  const what = results.length === 0 ? "Nothing was played" : `Not played: ${left.join(", ")}`;
+  process.stderr.write(`Stopped. ${what}.\n`);
 }
 
 function badInput(place: string, message: string): RemoraError {

@@ -6,7 +6,7 @@ import { costOf, createPriceList } from "../usage/prices.ts";
 import type { Bot, BotSession, Effects, PlayedCall, Said } from "./bot.ts";
 import { findingsOf } from "./judge.ts";
 import type { Task } from "./task.ts";
-import { type ModelTraffic, recordTraffic, usageIn } from "./traffic.ts";
+import { hadNoConnection, type ModelTraffic, recordTraffic, usageIn } from "./traffic.ts";
 
 export interface PlayOptions {
   tasks: readonly Task[];
@@ -39,7 +39,7 @@ export interface TaskResult {
   calls: readonly PlayedCall[];
   /** Numbers by problem. */
   invalidCalls: Record<string, number>;
-  /** An effect is missing, and the bot has not called a tool. */
+  /** An effect is missing, and the model has answered without calling a tool. */
   wordsInsteadOfCalls: boolean;
   cards: number;
   requests: number;
@@ -47,7 +47,7 @@ export interface TaskResult {
   inputTokens: number;
   cachedTokens: number;
   outputTokens: number;
-  /** Absent if a request's model has no price. */
+  /** Absent if a request's model has no price, or if no request was connected. */
   dollars?: number;
   /** From the first message to the last answer. */
   seconds: number;
@@ -108,7 +108,8 @@ async function playOne(task: Task, bot: Bot, { take, round, ...options }: OneOpt
     failures: findings.map(({ sentence }) => sentence),
     ...{ ended, answer: said.text, calls: effects.calls, cards: effects.cards },
     invalidCalls: countsOf(invalid),
-    wordsInsteadOfCalls: effects.calls.length === 0 && findings.some(({ needsCall }) => needsCall),
+    wordsInsteadOfCalls:
+      effects.calls.length === 0 && !hadNoConnection(traffic) && findings.some(({ needsCall }) => needsCall),
     requests: traffic.length,
     inputTokens: sum(traffic, ({ inputTokens }) => inputTokens),
     cachedTokens: sum(traffic, ({ cachedTokens }) => cachedTokens),
@@ -171,6 +172,7 @@ function sum(traffic: readonly ModelTraffic[], of: (one: ModelTraffic) => number
 
 /** What the services say themselves, or else by the tables of prices. */
 function dollarsOf(traffic: readonly ModelTraffic[], configured: Prices = {}): { dollars?: number } {
+  if (hadNoConnection(traffic)) return {};
   let dollars = 0;
   for (const { url, request, response, status } of traffic) {
     const usage = usageIn(response);

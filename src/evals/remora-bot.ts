@@ -37,6 +37,8 @@ export interface RemoraBotOptions {
   skills?: readonly string[];
   /** In tables. */
   name?: string;
+  /** Ends the check of the model. Rejects with its reason. */
+  signal?: AbortSignal | undefined;
 }
 
 const person = { id: "ann", name: "Ann" };
@@ -44,10 +46,10 @@ const channel = "general";
 const maxTitle = 60;
 
 /** Rejects with what to do if the settings are wrong, or if no model answers but the demo. */
-export async function createRemoraBot({ env, root, skills, name = "remora" }: RemoraBotOptions): Promise<Bot> {
+export async function createRemoraBot({ env, root, skills, name = "remora", signal }: RemoraBotOptions): Promise<Bot> {
   const settings = settingsFor(env, root);
   await installProxies(settings.proxies);
-  const model = await usableModel(settings);
+  const model = await usableModel(settings, signal);
   const off = await switchedOffSkills(settings);
   const home = await createTemporaryHome({ env, root, settings, model, skills });
 

@@ -1,4 +1,5 @@
 /** Records what this process asks model services and what they answer, at its `fetch`. Keys are in headers, which it never keeps. */
+import { codeOf } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { JsonObject } from "../ports/message.ts";
 import type { Usage } from "../ports/provider.ts";
@@ -8,8 +9,10 @@ export interface ModelTraffic {
   url: string;
   /** The body, without headers, because those hold keys. */
   request: string;
-  /** 0 if the connection failed. */
+  /** 0 if no answer came. */
   status: number;
+  /** Why there was no connection, such as `ECONNREFUSED`. */
+  noConnection?: string;
   response: string;
   /** ISO 8601. */
   at: string;
@@ -26,6 +29,8 @@ export interface TrafficRecorder {
   stop(): void;
 }
 
+/** Of errors of connections. A service that only takes too long has one. */
+const connectionCode = /^(?:ECONN|ENOTFOUND|EAI_|EHOST|ENET|ETIMEDOUT|UND_ERR_(?:SOCKET|CONNECT))/;
 const modelPaths = /\/(?:chat\/completions|responses|v1\/messages|api\/chat)$/;
 
 type Recorded = ModelTraffic & { from: number };
@@ -47,6 +52,10 @@ export function recordTraffic(): TrafficRecorder {
       const response = await original(input, init);
       entry.status = response.status;
       return watched(response, entry);
+    } catch (thrown) {
+      const code = thrown instanceof Error ? codeOf(thrown.cause) : undefined;
+      if (code !== undefined && connectionCode.test(code)) entry.noConnection = code;
+      throw thrown;
     } finally {
       entry.milliseconds = Math.round(performance.now() - entry.from);
     }
@@ -63,6 +72,11 @@ export function recordTraffic(): TrafficRecorder {
       if (globalThis.fetch === recordingFetch) globalThis.fetch = original;
     },
   };
+}
+
+/** Whether the service has seen none of several requests, so that they say nothing about the model. */
+export function hadNoConnection(traffic: readonly ModelTraffic[]): boolean {
+  return traffic.length > 0 && traffic.every(({ noConnection }) => noConnection !== undefined);
 }
 
 async function bodyOf(input: Parameters<typeof fetch>[0], init: RequestInit | undefined): Promise<string> {

@@ -11,11 +11,10 @@ const callTimeoutMs = 120_000;
 const advice = "Name one with --model provider/model, and set its key or address (docs/models.md)";
 
 /** As `provider/model`. */
-export async function usableModel(settings: Settings): Promise<string> {
-  const { providers, statuses } = await createProviders(
-    providerSettings(settings),
-    AbortSignal.timeout(probeTimeoutMs),
-  );
+export async function usableModel(settings: Settings, signal = new AbortController().signal): Promise<string> {
+  const within = (milliseconds: number) => AbortSignal.any([signal, AbortSignal.timeout(milliseconds)]);
+  const { providers, statuses } = await createProviders(providerSettings(settings), within(probeTimeoutMs));
+  signal.throwIfAborted();
   const [wanted] = settings.preferredModel?.split("/", 1) ?? [];
   const status = statuses.find(({ name }) => name === wanted);
   if (status?.isReady === false) throw unusable(`${status.model} can't be used: ${status.hint}`);
@@ -26,7 +25,8 @@ export async function usableModel(settings: Settings): Promise<string> {
       `only the demo answers, which is no AI, so there is nothing to judge (${others.join("; ")}). ${advice}`,
     );
   }
-  const checked = await checkModelCall(first, { signal: AbortSignal.timeout(callTimeoutMs) });
+  const checked = await checkModelCall(first, { signal: within(callTimeoutMs) });
+  signal.throwIfAborted();
   if (!checked.ok) throw unusable(`${checked.problem} ${checked.fix}`.trim());
   return first.model;
 }

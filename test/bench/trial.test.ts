@@ -1,8 +1,14 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { createBareBot } from "../../bench/trial/bare-bot.ts";
+import { newFacts, runToResume, trialOptions } from "../../bench/trial/options.ts";
 import { comparison, summary, worstFailures } from "../../bench/trial/report.ts";
 import { createRun, hasPlayed, openRun, saveResult } from "../../bench/trial/saved-run.ts";
 import { everydayTools } from "../../bench/trial/simple-tools.ts";
@@ -70,11 +76,11 @@ test("the bare bot defines its tools natively, runs what the model calls, and an
 test("two runs are compared by the tasks that both have played, and each task that changed is named with the reason", () => {
   const before = [played("a", true), played("b", false), played("only-before", true)];
   const after = [played("a", false), played("b", true), played("only-after", true)];
-  const text = comparison(before, after);
-  expect(text).toMatch(/\| solved +\| 1 of 2 \| 1 of 2 \|/);
-  expect(text).toContain("- a: no longer solved: The file a is missing.");
-  expect(text).toContain("- b: now solved; before: The file b is missing.");
-  expect(text).not.toContain("only-");
+  const said = comparison(before, after);
+  expect(said).toMatch(/\| solved +\| 1 of 2 \| 1 of 2 \|/);
+  expect(said).toContain("- a: no longer solved: The file a is missing.");
+  expect(said).toContain("- b: now solved; before: The file b is missing.");
+  expect(said).not.toContain("only-");
 });
 
 test("the report shows each bot beside the others, and first the failures that another bot did not have", () => {
@@ -84,6 +90,81 @@ test("the report shows each bot beside the others, and first the failures that a
   expect(worst.indexOf("### b, solved by bare")).toBeLessThan(worst.indexOf("### a"));
   expect(worst).toContain("> I have done it.");
 });
+
+test.each<[args: string[], sentence: string]>([
+  [["--nope"], "Unknown option '--nope'; there are --model, --url,"],
+  [["openai/m"], "openai/m belongs to no option."],
+  [[], "Name a model: --model PROVIDER/NAME"],
+  [["--model", "openai/"], "--model openai/: write PROVIDER/NAME; the provider is one of openai, anthropic, ollama."],
+  [["--model", "openai/m", "--bots", "ours, best"], "--bots ours, best: it takes ours, bare, all"],
+  [["--model", "openai/m", "--timeout", "soon"], "--timeout soon: write a number of seconds"],
+  [["--model", "openai/m", "--url", "127.0.0.1:8080"], "--url 127.0.0.1:8080: write an address"],
+  [["--model", "openai/m", "--config", "/nowhere.yaml"], "--config /nowhere.yaml can't be read (ENOENT)."],
+  [["--model", "openai/m", "--only", "files,nope"], 'No task has the name or the tag "nope". There are: '],
+])("a trial with the options %j is refused before it plays: %s", (args, sentence) => {
+  expect(() => newFacts(tasks, trialOptions(args).values)).toThrow(sentence);
+});
+
+test("names of bots and tasks may have spaces behind their commas", () => {
+  const { values } = trialOptions(["--model", "openai/m", "--bots", "ours, bare", "--only", "read-code-word, files"]);
+  const facts = newFacts(tasks, values);
+  expect(facts.bots).toEqual(["ours", "bare"]);
+  expect(facts.tasks.length).toBeGreaterThan(1);
+});
+
+test("an interrupted trial goes on at another address, and refuses what would make its results another trial's", () => {
+  const folder = mkdtempSync(join(tmpdir(), "trial-test-"));
+  try {
+    const args = ["--resume", folder, "--url", "http://127.0.0.1:2/v1"];
+    expect(() => runToResume(folder, trialOptions(args).values)).toThrow(`${folder} has no run.`);
+    createRun(folder, newFacts(tasks, { model: "openai/m", url: "http://127.0.0.1:1/v1" }));
+    expect(() => runToResume(folder, trialOptions([...args, "--bots", "ours"]).values)).toThrow("no --bots.");
+    runToResume(folder, trialOptions(args).values);
+    expect(openRun(folder).facts.url).toBe("http://127.0.0.1:2/v1");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test.each(["bare", "ours"])(
+  "a trial of %s stops when the model's server dies, and does not count the task",
+  async (bot) => {
+    const folder = mkdtempSync(join(tmpdir(), "trial-test-"));
+    const server = createServer(async (request, response) => {
+      const asked = await text(request);
+      if (request.method === "GET") return response.writeHead(404).end();
+      if (!asked.includes("This checks the connection")) {
+        server.close();
+        return server.closeAllConnections();
+      }
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const choices = [{ index: 0, delta: { role: "assistant", content: "ok" }, finish_reason: "stop" }];
+      return response.end(`data: ${JSON.stringify({ id: "c", model: "m", choices })}\n\ndata: [DONE]\n\n`);
+    });
+    try {
+      await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+      const args = ["--model", "openai/m", "--url", url, "--bots", bot, "--only", "plain", "--out", folder];
+      const first = await runTrial(args);
+      expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining(`Go on with --resume ${folder}`) });
+      expect(first.stderr).toContain("The model's server can't be reached (");
+      expect(openRun(folder).results).toEqual([]);
+      // Without a server, the check of the model says so.
+      const second = await runTrial(["--resume", folder]);
+      expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("[model] openai/m does not answer") });
+    } finally {
+      server.close();
+      rmSync(folder, { recursive: true });
+    }
+  },
+  120_000,
+);
+
+async function runTrial(args: string[]) {
+  const child = spawn(process.execPath, [join(trial, "run.ts"), ...args], { stdio: ["ignore", "ignore", "pipe"] });
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
+  return { code: code as number, stderr };
+}
 
 test("an interrupted trial goes on with what it has saved, also after it died while it wrote", () => {
   const folder = mkdtempSync(join(tmpdir(), "trial-test-"));

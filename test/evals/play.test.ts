@@ -9,7 +9,8 @@ import { playTasks } from "../../src/evals/play.ts";
 import { resultTable } from "../../src/evals/table.ts";
 import { type Task, taskSchema } from "../../src/evals/task.ts";
 import { readTasks } from "../../src/evals/task-file.ts";
-import { recordTraffic, usageIn } from "../../src/evals/traffic.ts";
+import { hadNoConnection, recordTraffic, usageIn } from "../../src/evals/traffic.ts";
+import { freePort } from "../doubles/free-port.ts";
 
 const nothing: Effects = { files: {}, notes: [], reminders: [], calls: [], cards: 0 };
 const answered: Said = { text: "Done.", state: "answered" };
@@ -81,6 +82,18 @@ test("words instead of a call are counted as such, and so are calls that could n
   expect(resultTable([words, invalid].filter((one) => one !== undefined))).toContain(
     "2 schema, 1 not JSON, 1 words instead of calls",
   );
+});
+
+test("a task whose requests all failed to connect has no words of a model and no price", async () => {
+  const url = `http://127.0.0.1:${await freePort()}/v1/chat/completions`;
+  const bot = botOf(nothing, async () => {
+    await fetch(url, { method: "POST", body: "{}" }).catch(() => {});
+    return { text: "", state: "failed" };
+  });
+  const [result] = await playTasks({ tasks: [taskOf({ memory: ["x"] })], bots: [bot], timeoutMs: 60_000 });
+  expect(result).toMatchObject({ isSolved: false, wordsInsteadOfCalls: false, requests: 1 });
+  expect(result?.dollars).toBeUndefined();
+  expect(hadNoConnection(result?.traffic ?? [])).toBe(true);
 });
 
 test("what a bot did before it was too late is counted", async () => {

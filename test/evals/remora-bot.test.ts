@@ -1,15 +1,18 @@
 /** The harness and `remora eval` on the real agent, with a model that makes the calls that a message names. */
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { settingsFor } from "../../src/cli/settings.ts";
 import type { Bot } from "../../src/evals/bot.ts";
 import { playTasks, type TaskResult } from "../../src/evals/play.ts";
 import { createRemoraBot } from "../../src/evals/remora-bot.ts";
 import { taskSchema } from "../../src/evals/task.ts";
 import { createTemporaryHome } from "../../src/evals/temporary-home.ts";
+import { runCommand } from "../cli/remora-command.ts";
 import { commandHere } from "../cli/remora-here.ts";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { writeFiles } from "../skill-runtime/folders.ts";
@@ -161,6 +164,52 @@ test("eval says what is wrong with a file, an option or a model, with exit code 
   expect(demo.stderr).toContain("--model provider/model");
   const keyless = await evalHere(fine, "--model", "openai/gpt-6-luna");
   expect(keyless).toMatchObject({ code: 2, stderr: "[model] openai/gpt-6-luna can't be used: set OPENAI_API_KEY\n" });
+});
+
+test("an unknown option of eval is an error with exit code 2, and its help is none", async () => {
+  const [unknown, help] = await Promise.all([
+    runCommand(root, env, "eval", "--nope"),
+    runCommand(root, env, "eval", "--help"),
+  ]);
+  expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("unknown option '--nope'") });
+  expect(help.code).toBe(0);
+}, 60_000);
+
+const stoppedTasks = ["never answer this", "Hello"].map(
+  (say) => `  - { name: "${say}", turns: [{ say: "${say}" }], expect: { answer: [x] } }\n`,
+);
+
+test("Ctrl+C in the first task of eval keeps the results that an earlier play has saved", async () => {
+  const out = join(folder, "kept");
+  await writeFiles(out, { "results.json": "[1]" });
+  const playing = evalHere(`tasks:\n${stoppedTasks.join("")}`, "--out", out);
+  const before = model.requests.length;
+  await vi.waitFor(() => expect(model.requests.length).toBeGreaterThan(before), { timeout: 60_000 });
+  process.emit("SIGINT");
+  expect(await playing).toEqual({ code: 2, stdout: "", stderr: "Stopped. Nothing was played.\n" });
+  expect(await readFile(join(out, "results.json"), "utf8")).toBe("[1]");
+});
+
+test("Ctrl+C in the middle of eval shows what was played, and names what was not", async () => {
+  const playing = evalHere(`tasks:\n${stoppedTasks.toReversed().join("")}`);
+  const isAsked = () => model.requests.at(-1)?.includes("never answer this");
+  await vi.waitFor(() => expect(isAsked()).toBe(false), { timeout: 60_000 });
+  await vi.waitFor(() => expect(isAsked()).toBe(true), { timeout: 60_000 });
+  process.emit("SIGINT");
+  const { code, stdout, stderr } = await playing;
+  expect([code, stdout.includes("| Hello ")]).toEqual([1, true]);
+  expect(stderr).toContain("Stopped. Not played: never answer this.\n");
+});
+
+test("Ctrl+C while eval checks the model ends it at once", async () => {
+  const silent = createServer(() => process.emit("SIGINT"));
+  await new Promise<void>((listening) => silent.listen(0, "127.0.0.1", listening));
+  onTestFinished(() => void silent.close().closeAllConnections());
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const file = join(folder, "tasks.yaml");
+  await writeFile(file, `tasks:\n${stoppedTasks.join("")}`);
+  const ended = await commandHere({ ...env, ANTHROPIC_BASE_URL: url }, ["eval", file]);
+  expect(ended).toEqual({ code: 2, stdout: "", stderr: "Stopped. Nothing was played.\n" });
 });
 
 test("the installation of a task has the operator's settings, skills and brain, and no memory, folder or chat service of theirs", async () => {

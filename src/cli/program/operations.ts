@@ -106,6 +106,8 @@ export function addOperationsCommands(program: Command, root: string): void {
     .option("--out <folder>", "save the results and all requests to models there")
     .option("--repeat <times>", "how often each task is played", "1")
     .description("play tasks on the agent and judge what it did; exit code 0 only if all are solved")
+    // As for what else keeps it from playing.
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (file: string | undefined, options) => {
       const { takeEnvironment } = await import("../environment.ts");
       await (await import("../eval.ts")).evalCommand(takeEnvironment(), root, file, options);
