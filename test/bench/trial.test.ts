@@ -126,39 +126,35 @@ test("an interrupted trial goes on at another address, and refuses what would ma
   }
 });
 
-test.each(["bare", "ours"])(
-  "a trial of %s stops when the model's server dies, and does not count the task",
-  async (bot) => {
-    const folder = mkdtempSync(join(tmpdir(), "trial-test-"));
-    const server = createServer(async (request, response) => {
-      const asked = await text(request);
-      if (request.method === "GET") return response.writeHead(404).end();
-      if (!asked.includes("This checks the connection")) {
-        server.close();
-        return server.closeAllConnections();
-      }
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      const choices = [{ index: 0, delta: { role: "assistant", content: "ok" }, finish_reason: "stop" }];
-      return response.end(`data: ${JSON.stringify({ id: "c", model: "m", choices })}\n\ndata: [DONE]\n\n`);
-    });
-    try {
-      await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-      const args = ["--model", "openai/m", "--url", url, "--bots", bot, "--only", "plain", "--out", folder];
-      const first = await runTrial(args);
-      expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining(`Go on with --resume ${folder}`) });
-      expect(first.stderr).toContain("The model's server can't be reached (");
-      expect(openRun(folder).results).toEqual([]);
-      // Without a server, the check of the model says so.
-      const second = await runTrial(["--resume", folder]);
-      expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("[model] openai/m does not answer") });
-    } finally {
+test("a trial stops when the model's server dies, and does not count the task", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "trial-test-"));
+  const server = createServer(async (request, response) => {
+    const asked = await text(request);
+    if (request.method === "GET") return response.writeHead(404).end();
+    if (!asked.includes("This checks the connection")) {
       server.close();
-      rmSync(folder, { recursive: true });
+      return server.closeAllConnections();
     }
-  },
-  120_000,
-);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const choices = [{ index: 0, delta: { role: "assistant", content: "ok" }, finish_reason: "stop" }];
+    return response.end(`data: ${JSON.stringify({ id: "c", model: "m", choices })}\n\ndata: [DONE]\n\n`);
+  });
+  try {
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const args = ["--model", "openai/m", "--url", url, "--bots", "ours", "--only", "plain", "--out", folder];
+    const first = await runTrial(args);
+    expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining(`Go on with --resume ${folder}`) });
+    expect(first.stderr).toContain("The model's server can't be reached (");
+    expect(openRun(folder).results).toEqual([]);
+    // Without a server, the check of the model says so.
+    const second = await runTrial(["--resume", folder]);
+    expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("[model] openai/m does not answer") });
+  } finally {
+    server.close();
+    rmSync(folder, { recursive: true });
+  }
+}, 120_000);
 
 async function runTrial(args: string[]) {
   const child = spawn(process.execPath, [join(trial, "run.ts"), ...args], { stdio: ["ignore", "ignore", "pipe"] });
