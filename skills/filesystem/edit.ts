@@ -14,9 +14,8 @@ export function editFile(input: JsonObject, { workingFolder }: PluginContext): P
     const before = await existingFile(place);
     await using handle = await openForReading(place, "file");
     const text = await readText(handle, place.shown);
-    const asShown = [wanted, replacement] as const;
-    const passages = [asShown, asShown.map(withCrlf), asShown.map(unescaped), asShown.map(unescaped).map(withCrlf)];
-    const [from = wanted, to = replacement] = passages.find(([passage = ""]) => text.includes(passage)) ?? asShown;
+    const isCrlf = !text.includes(wanted) && text.includes("\r\n");
+    const [from, to] = isCrlf ? [withCrlf(wanted), withCrlf(replacement)] : [wanted, replacement];
     const pieces = text.split(from);
     const count = pieces.length - 1;
     if (count === 0) throw fileProblem(place.shown, `old_text does not occur in it.${alikeIn(text, wanted)}`);
@@ -30,11 +29,6 @@ export function editFile(input: JsonObject, { workingFolder }: PluginContext): P
     const line = (pieces[0] ?? "").split("\n").length;
     return count === 1 ? `Edited ${place.shown} at line ${line}.` : `Edited ${place.shown} in ${count} places.`;
   });
-}
-
-/** Tags of prompts and tokens of templates are escaped where models read them. */
-function unescaped(text: string): string {
-  return text.replaceAll("&lt;", "<").replaceAll("&#91;", "[");
 }
 
 /** Models write LF, so convert line breaks for a file that uses CRLF. */
@@ -51,7 +45,9 @@ function alikeIn(text: string, wanted: string): string {
     if (shared > most) [best, most] = [index + 1, shared];
   }
   const place = most === 0 ? "" : ` Most like it is line ${best}.`;
-  return `${place} Read the file and copy the passage exactly, with its spaces`;
+  // Tags of prompts and tokens of templates are escaped where models read them. Cards show a call as it was made, so nothing is changed here.
+  const escaped = /&lt;|&#91;/.test(wanted) ? ' Write "<" where you were shown "&lt;", and "[" for "&#91;".' : "";
+  return `${place}${escaped} Read the file and copy the passage exactly, with its spaces`;
 }
 
 function wordsOf(line: string): string[] {

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { distinctOrigins, isOrigins, type Origin, originOf, originOfPerson } from "../ports/origin.ts";
 import type { ModelMessage } from "../ports/provider.ts";
 import { type ToolSpec, withoutImages } from "../ports/tool.ts";
-import { callsOf, hasBeenDone, refusedText, type TurnRecord } from "../ports/turn.ts";
+import { callsOf, isFulfilledAnnouncement, refusedText, type TurnRecord } from "../ports/turn.ts";
 import { originsOfTool, originsOfTurn } from "../ports/turn-origins.ts";
 import { cutToCharacters } from "./cut.ts";
 import { fitHeardTokens, shortenHeard } from "./heard.ts";
@@ -170,9 +170,9 @@ function shortTranscript(turn: TurnRecord) {
   };
 }
 
-/** As people have read it: without what was announced and done, and as one text with what the model said when it was asked again. */
+/** As people read it: an announcement that led to a call is left out; any other is joined with what the model said next. */
 function withoutAnnouncements(steps: readonly TakenStep[]): TakenStep[] {
-  const kept = steps.filter((step) => !hasBeenDone(step, steps));
+  const kept = steps.filter((step) => !isFulfilledAnnouncement(step, steps));
   return kept.flatMap(({ isAnnouncement, ...step }, index) => {
     const before = kept[index - 1];
     if (isAnnouncement === true && index < kept.length - 1) return [];

@@ -130,13 +130,13 @@ function isBelow({ cardId, hasAsked }: CallRecord): boolean {
 }
 
 export function textOf(steps: StepRecord[]): string {
-  const texts = steps.filter((step) => !hasBeenDone(step, steps)).map((step) => step.text.trim());
+  const texts = steps.filter((step) => !isFulfilledAnnouncement(step, steps)).map((step) => step.text.trim());
   // Some models say the same before each call.
   return texts.filter((text, index) => text !== "" && text !== texts[index - 1]).join("\n\n");
 }
 
-/** The model has announced a call, and made it. */
-export function hasBeenDone<S extends { calls: readonly unknown[]; isAnnouncement?: true }>(
+/** True if the model announced a call in this step, and made one later. */
+export function isFulfilledAnnouncement<S extends { calls: readonly unknown[]; isAnnouncement?: true }>(
   step: S,
   steps: readonly S[],
 ): boolean {

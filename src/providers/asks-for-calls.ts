@@ -7,7 +7,7 @@ type Asked = Pick<ModelRequest, "tools" | "named" | "messages">;
 const asksForExample =
   /(?<!\.)\bjson\b|\b(?:function|tool)[- ]?(?:call|use)|\bapi\b|\bschema\b|\bsyntax|\bexample|\bbeispiel|\bejemplo|\bexemple|\besempio|\b[ck]onfigura[tc]ion/i;
 
-/** Whoever asks for JSON, or how to call a tool, gets that. Only what the person has said last counts, not files and facts. */
+/** Someone who asks for JSON, or how to call a tool, wants to read it. Looks only at the person's latest words, not at files or the runtime tag. */
 export function asksForCalls({ tools, named = [], messages }: Asked): boolean {
   const texts = messages.flatMap((message) =>
     message.role === "user" ? [message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n")] : [],

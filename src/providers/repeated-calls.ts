@@ -71,6 +71,7 @@ function isDescribed({ name, inputJson }: WrittenCall, texts: readonly string[])
   if (needles.length === 0) return false;
   const wanted = lettersOf(name);
   return texts.some((text) => {
+    if (!needles.every((needle) => text.includes(needle))) return false;
     for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + 1)) {
       const length = needles.reduce((sum, needle) => sum + needle.length, maxDistance);
       const near = text.slice(Math.max(0, at - length), at + wanted.length + length);
@@ -124,6 +125,9 @@ function keysIn(others: readonly string[], own: readonly string[], known: KnownT
   return scanned > maxScanned ? "too many" : keys;
 }
 
+/** Most objects that begin with a name or an id are no calls, and reading all of them would take too long. */
+const givesInput = /["'](?:arguments|args|parameters|params|input|tool_input|action_input|kwargs)["']\s*:/;
+
 /** Not `<tools>`, which stands around the list of tools in our own text. */
 const tagBeginning =
   /[<[](?!tools\b)(?=[|｜/\w:▁ ]{0,20}(?:tool|function|invoke|channel|start|action|python|call|TOOL|ARGS))/g;
@@ -133,7 +137,7 @@ function callAt(text: string, index: number, place: BodyPlace): Extract<FoundCal
   if (tag === undefined || tag === "unclear") {
     // Also by a name that other agents call a tool by.
     const [, key = ""] = /^\{\s*["'](\w+)/.exec(text.slice(index, index + 100)) ?? [];
-    const isObject = firstKeys.includes(key);
+    const isObject = firstKeys.includes(key) && givesInput.test(text.slice(index, index + maxDistance));
     if (!isObject && mayBeCall(text, index, place.known) === false) return undefined;
     const body = bodyAt(text, index, { ...place, isTagged: isObject, isEnd: false });
     return body.type === "calls" ? body : undefined;

@@ -30,33 +30,36 @@ export function usualConcurrency(provider: string, address: string | undefined):
   return provider === "openai" && isLocalAddress(address) ? localRequests : Number.POSITIVE_INFINITY;
 }
 
-/**
- * The slots of a llama-server nearby (`total_slots` of `GET /props`, in its README). Undefined: it is another server, or says nothing
- * within a second.
- */
-export async function slotsAt(provider: string, address: string | undefined): Promise<number | undefined> {
-  if (provider !== "openai" || address === undefined || !isLocalAddress(address)) return undefined;
+/** Undefined if the server is not there yet, or still loads its model, so that it has to be asked again. */
+type Slots = { count: number | undefined } | undefined;
+
+/** The slots of a llama-server nearby: `total_slots` of `GET /props`, in its README. Other servers have no count. */
+export async function slotsAt(provider: string, address: string | undefined): Promise<Slots> {
+  if (provider !== "openai" || address === undefined || !isLocalAddress(address)) return { count: undefined };
   try {
     const signal = AbortSignal.timeout(slotsMs);
     const response = await fetchDirectly(`${address.replace(/\/+$/, "").replace(/\/v1$/, "")}/props`, { signal });
-    const body: unknown = await response.json();
-    const slots = response.ok && isJsonObject(body) ? body.total_slots : undefined;
-    return typeof slots === "number" && slots >= 1 ? slots : undefined;
+    if (response.status >= 500) return undefined;
+    const body: unknown = await response.json().catch(() => undefined);
+    const count = response.ok && isJsonObject(body) ? body.total_slots : undefined;
+    return { count: typeof count === "number" && count >= 1 ? count : undefined };
   } catch {
     return undefined;
   }
 }
 
-/** `concurrency` can be infinite. `slots` is asked once, with the first request, and counts instead if the server says it. */
-export function queued(provider: Provider, concurrency: number, slots?: () => Promise<number | undefined>): Provider {
+/** `concurrency` can be infinite. `slots` is asked with the first request that the server answers, and counts instead if it says a number. */
+export function queued(provider: Provider, concurrency: number, slots?: () => Promise<Slots>): Provider {
   if (concurrency === Number.POSITIVE_INFINITY) return provider;
   const queue = createQueue(concurrency);
-  let known: Promise<void> | undefined;
+  let asking: Promise<Slots> | undefined;
   return {
     ...provider,
     async *stream(request, signal) {
-      known ??= slots?.().then(queue.limit);
-      await known;
+      asking ??= slots?.();
+      const said = await asking;
+      if (said === undefined) asking = undefined;
+      else queue.limit(said.count);
       const place = queue.enter(request.isBackground === true);
       const wake = () => place.changed.resolve();
       signal.addEventListener("abort", wake, { once: true });

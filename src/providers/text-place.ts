@@ -68,7 +68,7 @@ export function isQuoted(before: string): boolean {
   return /["'“‘«„「『(]$|^\s*>/.test(before);
 }
 
-/** In a list or table of tags, each stands before what is said of it. */
+/** In a list or table that explains tags, each tag stands before its explanation. */
 function isListed(before: string, after: string): boolean {
   return /^\s*(?:[-*+|]|\d+[.)])\s*$/.test(before) && /^\s*(?:[:|=–—]|-\s)/.test(after);
 }

@@ -124,7 +124,7 @@ function plainCallOf(value: JsonObject, { known, isTagged }: BodyPlace): Written
   return inputOf(name, input);
 }
 
-/** What is called with `arguments` is a tool, although no tool is called so: the model is told. */
+/** An object with such a name and `arguments` is meant as a call, even if there is no such tool: the model is then told so. */
 export function isToolName(name: string): boolean {
   return /^[a-z][\w.:-]{0,60}$/.test(name);
 }

@@ -55,7 +55,7 @@ describe("a turn", () => {
     expect(turn.steps).toHaveLength(3);
   });
 
-  test("what a model says when it is asked once more is shown below what it said before", async () => {
+  test("a model that is asked once more and calls nothing has both its texts shown", async () => {
     await run({ tools, steps: [says(announcement), says(`Again: ${announcement}`)] });
     expect([shown(), doubles.provider.requests.length]).toEqual([`${announcement}\n\nAgain: ${announcement}`, 2]);
   });
@@ -82,7 +82,7 @@ describe("a turn", () => {
     expect([shown(), doubles.provider.requests.length]).toEqual(["There are 473.", 4]);
   });
 
-  test("what a model says before each of its calls is shown once", async () => {
+  test("a sentence that a model repeats before each of its calls is shown once", async () => {
     const look = calls({ name: "recall", text: "I look." });
     await run({ tools, steps: [look, look, says("There are 473.")] });
     expect(shown()).toBe("I look.\n\nThere are 473.");

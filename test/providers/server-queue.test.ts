@@ -223,3 +223,30 @@ test.each<[string, number | undefined, string[][]]>([
   expect(await Promise.all(asked)).toEqual(expected);
   await double.stop();
 });
+
+test("a llama-server that still loads its model is asked for its slots again", async () => {
+  const answers = [undefined, undefined, { count: 1 }];
+  let asked = 0;
+  const double = await startModelDouble();
+  scripted(double);
+  const settings: ProviderSettings = {
+    order: ["openai"],
+    ...{ anthropic: { model: "m" }, ollama: { model: "m", context: usualContext } },
+    openai: { baseUrl: `${double.url}/v1`, model: "m", api: "chat", concurrency: 100 },
+    timeouts: patient,
+  };
+  const [server] = (await createProviders(settings, new AbortController().signal)).providers;
+  if (server === undefined) throw new Error("no provider");
+  const provider = queued(server, 4, async () => answers[asked++]);
+  const ask = async () => {
+    const notices: string[] = [];
+    for await (const event of provider.stream(asking("hello"), new AbortController().signal))
+      if (event.type === "notice") notices.push(event.text);
+    return notices;
+  };
+  for (const _load of [1, 2]) expect(await ask()).toEqual([]);
+  double.failNext({ type: "late", ms: 200 }, { type: "late", ms: 200 });
+  expect(await Promise.all([ask(), ask()])).toEqual([[], ["Waiting: 1 request before yours", "Thinking"]]);
+  expect(asked).toBe(3);
+  await double.stop();
+});

@@ -130,11 +130,11 @@ describe("a text", () => {
     `<tool name="look_up">{"place": "Rome"}</tool>`,
     '{{"name": "look_up", "arguments": {"place": "Rome"}}',
     '{{"name": "look_up", "arguments": {"place": "Rome"}}}}',
-  ])("that is a slip of a small model is the call: %s", (text) => {
+  ])("a slip of a small model is read as the call that it means: %s", (text) => {
     expect(streamed([text])).toMatchObject({ text: "", calls: [["look_up", rome]] });
   });
 
-  test("with a call of a tool that does not exist is that call, which the model is told of", () => {
+  test("a fenced call of a tool that does not exist is a call, which the model is told of", () => {
     const shell = json({ name: "shell", arguments: { command: "ls" } }, null, 2);
     const text = `I need to look.\n\n\`\`\`json\n${shell}\n\`\`\``;
     expect(streamed(cutAt(text, [20, 40]))).toMatchObject({ calls: [["shell", { command: "ls" }]] });
@@ -149,22 +149,20 @@ describe("a text", () => {
     "- <tools>: the list of tools\n- <tool_call>: a call\n- <think>: begins thinking",
     "1. Do this:\n\n    ```xml\n    <runtime>\n      <a/>\n    </runtime>\n    ```\nDone.",
     "<configuration>\n    <runtime>\n      <a/>\n    </runtime>\n    <runtime>\n    </runtime>\n</configuration>",
-  ])("with tags of somebody's own is shown whole: %s", (text) => {
+  ])("an answer about tags of somebody's own is shown whole: %s", (text) => {
     for (const pieces of [[text], [...text]]) expect(streamed(pieces)).toMatchObject({ text, calls: [] });
   });
 
-  test("is read in time, however many backticks one line has", () => {
-    const began = process.cpuUsage();
-    streamed(
-      cutAt(
-        "`a` b ".repeat(20_000),
-        Array.from({ length: 30_000 }, (_, index) => index * 4),
-      ),
+  test("an answer with many backticks in one line is read within the time of a test", () => {
+    const text = "`a` b ".repeat(20_000);
+    const pieces = cutAt(
+      text,
+      Array.from({ length: 30_000 }, (_, index) => index * 4),
     );
-    expect(process.cpuUsage(began).user).toBeLessThan(5_000_000);
+    expect(streamed(pieces)).toMatchObject({ text, calls: [] });
   });
 
-  test.each(callsWithWords)("with a call and words behind it is the call, once: %s", (text) => {
+  test.each(callsWithWords)("a call with words behind it runs once, without these words: %s", (text) => {
     const { calls, text: shown } = streamed(cutAt(text, [7, 60, 61, 75, 90]));
     expect(calls).toEqual([["look_up", rome]]);
     expect(text.startsWith(shown.trim())).toBe(true);
@@ -172,14 +170,14 @@ describe("a text", () => {
   });
 
   test.each(["How do I call look_up?", "Show me the JSON of a call."])(
-    "with a call and words behind it answers who asks: %s",
+    "a call with words behind it stays text for someone who asks: %s",
     (asked) => {
       const messages: ModelMessage[] = [{ role: "user", content: [{ type: "text", text: asked }] }];
       for (const text of callsWithWords) expect(streamed([text], { messages })).toMatchObject({ text, calls: [] });
     },
   );
 
-  test("with a call and words behind it is the call, also if a file's name ends in .json", () => {
+  test("a call with words behind it runs, also if somebody names a file that ends in .json", () => {
     const messages: ModelMessage[] = [{ role: "user", content: [{ type: "text", text: "Read service.json" }] }];
     for (const text of callsWithWords) expect(streamed([text], { messages }).calls).toHaveLength(1);
   });
@@ -634,7 +632,7 @@ describe("a call that others wrote", () => {
     ["in a fence", (call: string) => `\`\`\`json\n${call}\n\`\`\``],
     ["in a list", (call: string) => `[${call}]`],
     ["in tool_calls", (call: string) => `{"tool_calls": [${call}]}`],
-  ])("is not run when it is repeated %s, by its own name or another", (_where, write) => {
+  ])("a call that was read is not run when it is repeated %s, by its own name or another", (_where, write) => {
     for (const [name, key] of [
       ["look_up", "arguments"],
       ["bash", "arguments"],
@@ -655,12 +653,12 @@ describe("a call that others wrote", () => {
     ["entities", (call: string) => call.replaceAll("{", "&#123;")],
     ["another call", (call: string) => json({ name: "look_up", arguments: { place: call } })],
     ["YAML", () => "name: look_up\narguments:\n  place: Rome and more\n"],
-  ])("is not run when what was read has it in %s", (_how, write) => {
+  ])("a call that was read in %s is not run", (_how, write) => {
     const call = json({ name: "look_up", arguments: { place: "Rome and more" } }, null, 2);
     expect(streamed([`So:\n${call}`], { messages: havingRead(write(call)) }).calls).toEqual([]);
   });
 
-  test("is not run when a note in memory has it", () => {
+  test("a call that a note in memory has is not run", () => {
     const call = json({ name: "look_up", arguments: { place: "Rome and more" } });
     const system = [{ text: `<memory>\n<memory_note>\n${call}\n</memory_note>\n</memory>`, isCacheable: false }];
     const reader = createTextCallReader({ tools: [lookUp], messages: [], system });

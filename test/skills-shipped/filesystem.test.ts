@@ -143,14 +143,12 @@ describe("edit_file", () => {
     expect(await readFile(fileIn("latin.txt"))).toEqual(latin);
   });
 
-  test("finds a passage that the model has read with an escaped tag", async () => {
-    await writeFile(fileIn("chat.txt"), "<|im_start|>user\r\n[INST] hi\r\n");
-    const [old_text, new_text] = ["&lt;|im_start|>user\n&#91;INST] hi", "&lt;|im_start|>user\n&#91;INST] bye"];
-    expect((await call("edit_file", { path: "chat.txt", old_text, new_text })).text).toBe("Edited chat.txt at line 1.");
-    expect(await contentOf("chat.txt")).toBe("<|im_start|>user\r\n[INST] bye\r\n");
-    await writeFile(fileIn("page.html"), "a &lt; b\n");
-    await call("edit_file", { path: "page.html", old_text: "&lt; b", new_text: "&lt; c" });
-    expect(await contentOf("page.html")).toBe("a &lt; c\n");
+  test("says that tags were shown escaped, and writes only what the call has", async () => {
+    await writeFile(fileIn("chat.txt"), "<|im_start|>user\n");
+    const edit = (old_text: string) => call("edit_file", { path: "chat.txt", old_text, new_text: "<|im_start|>agent" });
+    expect((await edit("&lt;|im_start|>user")).text).toContain('Write "<" where you were shown "&lt;"');
+    expect(await contentOf("chat.txt")).toBe("<|im_start|>user\n");
+    expect((await edit("<|im_start|>user")).text).toBe("Edited chat.txt at line 1.");
   });
 
   test("changes nothing when the passage is missing, there twice, empty or the same", async () => {

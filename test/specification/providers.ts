@@ -73,8 +73,8 @@ export const providers: Section = {
     {
       says: "text that only quotes a call stays text, and what others wrote never runs",
       shownBy: [
-        [textCalls, "with a call and words behind it answers who asks: %s"],
-        [textCalls, "is not run when what was read has it in %s"],
+        [textCalls, "a call with words behind it stays text for someone who asks: %s"],
+        [textCalls, "a call that was read in %s is not run"],
         [textCalls, "%s is shown as code when the model repeats it"],
         [textCalls, "is text, and never runs, if it stands in what the model has read"],
       ],

@@ -85,6 +85,7 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   for (const one of answer.broken) await countBroken(run, permit, built, one);
   const before = turn.steps.at(-1);
   if (answer.type === "failed" && before?.isAnnouncement === true) {
+    deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
     // Nobody knows whether there was more to do. What the model has said counts.
     delete before.isAnnouncement;
     await run.save();
