@@ -141,7 +141,8 @@ test("480 unfinished bodies take little memory and few connections, and signed r
   ).flat();
   try {
     await expect.poll(() => sockets.filter(isOpen).length, { timeout: 10_000 }).toBeLessThan(200);
-    expect(heldBytes() - before).toBeLessThan(64 * megabyte);
+    // A closed connection gives back its memory a moment later, and all bodies end after 5 s.
+    await expect.poll(() => heldBytes() - before, { timeout: 2_000 }).toBeLessThan(64 * megabyte);
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora amid a flood" });
     await said.acknowledged();
     const form = new URLSearchParams({ name: "nobody", password: "a wrong password" });
