@@ -179,13 +179,19 @@ const stoppedTasks = ["never answer this", "Hello"].map(
   (say) => `  - { name: "${say}", turns: [{ say: "${say}" }], expect: { answer: [x] } }\n`,
 );
 
+/** Only what eval itself listens to: an earlier file's browser, in the same process, would end it. */
+const othersListen = process.listeners("SIGINT");
+function pressControlC() {
+  for (const listener of process.listeners("SIGINT")) if (!othersListen.includes(listener)) listener("SIGINT");
+}
+
 test("Ctrl+C in the first task of eval keeps the results that an earlier play has saved", async () => {
   const out = join(folder, "kept");
   await writeFiles(out, { "results.json": "[1]" });
   const playing = evalHere(`tasks:\n${stoppedTasks.join("")}`, "--out", out);
   const before = model.requests.length;
   await vi.waitFor(() => expect(model.requests.length).toBeGreaterThan(before), { timeout: 60_000 });
-  process.emit("SIGINT");
+  pressControlC();
   expect(await playing).toEqual({ code: 2, stdout: "", stderr: "Stopped. Nothing was played.\n" });
   expect(await readFile(join(out, "results.json"), "utf8")).toBe("[1]");
 });
@@ -195,14 +201,14 @@ test("Ctrl+C in the middle of eval shows what was played, and names what was not
   const isAsked = () => model.requests.at(-1)?.includes("never answer this");
   await vi.waitFor(() => expect(isAsked()).toBe(false), { timeout: 60_000 });
   await vi.waitFor(() => expect(isAsked()).toBe(true), { timeout: 60_000 });
-  process.emit("SIGINT");
+  pressControlC();
   const { code, stdout, stderr } = await playing;
   expect([code, stdout.includes("| Hello ")]).toEqual([1, true]);
   expect(stderr).toContain("Stopped. Not played: never answer this.\n");
 });
 
 test("Ctrl+C while eval checks the model ends it at once", async () => {
-  const silent = createServer(() => process.emit("SIGINT"));
+  const silent = createServer(() => pressControlC());
   await new Promise<void>((listening) => silent.listen(0, "127.0.0.1", listening));
   onTestFinished(() => void silent.close().closeAllConnections());
   const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
