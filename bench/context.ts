@@ -79,6 +79,7 @@ function createBuilder(found: MemoryHit[], briefs: SkillBrief[]) {
   const memory: Memory = {
     // Real searches return far fewer.
     search: async () => found,
+    stillKnown: async (sources) => [...sources],
     digest: async () => "shell_exec: approved 3 times",
     saveEpisode: async () => {},
     recordFeedback: async () => {},
@@ -95,7 +96,7 @@ function createBuilder(found: MemoryHit[], briefs: SkillBrief[]) {
     ephemeral: { get: () => undefined },
     workspace,
     isCompacting: false,
-    history: createHistory({ store: { ...store, get: read }, log: silentLog, idleMs: null }),
+    history: createHistory({ store: { ...store, get: read }, log: silentLog, idleMs: null, maxTokens: 16_000 }),
     memory,
     skills: () => briefs,
     tools: () => [],

@@ -112,6 +112,7 @@ async function promptFor(skills: SkillBrief[], tools: ToolSpec[], contextTokens:
   cpSync(join(project, "workspace/brain/prefrontal"), join(workspace, "brain/prefrontal"), { recursive: true });
   const memory: Memory = {
     search: async () => [],
+    stillKnown: async (sources) => [...sources],
     digest: async () => "",
     saveEpisode: async () => {},
     recordFeedback: async () => {},
@@ -122,7 +123,7 @@ async function promptFor(skills: SkillBrief[], tools: ToolSpec[], contextTokens:
     ephemeral: { get: () => undefined },
     workspace,
     isCompacting: false,
-    history: createHistory({ store, log: silentLog, idleMs: null }),
+    history: createHistory({ store, log: silentLog, idleMs: null, maxTokens: 16_000 }),
     memory,
     skills: () => skills,
     tools: () => tools,

@@ -1,7 +1,6 @@
 /** Builds the history of conversations, its summaries, and the context builder. */
-import { contextSettings, historySettings } from "../config/derive.ts";
+import { contextSettings, historySettings, historyTokens } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";
-import { shareOf } from "../context/budget.ts";
 import { type Compactor, createCompactor } from "../context/compaction.ts";
 import { createHistory, type History } from "../context/history-store.ts";
 import type { ForgettableEarlierMessages } from "../engine/turn/earlier-messages.ts";
@@ -36,11 +35,11 @@ export function openCompactor(
   { leases, events }: State,
   { history, models, tools }: Pick<ContextLinks, "history" | "models" | "tools">,
 ): Compactor | undefined {
-  const { contextTokens, shares, maxOutputTokens } = contextSettings(settings);
+  const { contextTokens, maxOutputTokens } = contextSettings(settings);
   if (settings.config.context.compaction === "cut") return undefined;
   const compactor = createCompactor({
     ...{ history, provider: models.provider, readModel, usage: models.usage, leases, events, log },
-    ...{ contextTokens, historyTokens: shareOf(contextTokens, shares, "history"), maxOutputTokens },
+    ...{ contextTokens, historyTokens: historyTokens(settings), maxOutputTokens },
     tools: (conversationId) => tools.toolbox.specs(conversationId),
     preferredModel: models.choice.preferred,
     endUserOf: models.endUserOf,

@@ -89,9 +89,19 @@ export function contextSettings({ config: { context, models } }: Settings) {
   return { contextTokens: context.tokens, shares: context.shares, maxOutputTokens: models.maxOutputTokens };
 }
 
-export function historySettings({ config: { context, memory } }: Settings) {
+/** What memory brings up stays in the history, so the history has both shares. */
+export function historyTokens({ config: { context } }: Settings): number {
+  return Math.floor((context.tokens * (context.shares.history + context.shares.memory)) / 100);
+}
+
+/** Where a model summarises older turns, they are cut only if that does not work for long. */
+const cutsLater = 1.5;
+
+export function historySettings(settings: Settings) {
+  const { context, memory } = settings.config;
   const [idle, days] = [context.historyIdleMinutes, memory.retentionDays];
   return {
+    maxTokens: historyTokens(settings) * (context.compaction === "model" ? cutsLater : 1),
     idleMs: idle === null ? null : idle * 60_000,
     summaryRetentionMs: days === null ? null : days * 86_400_000,
   };

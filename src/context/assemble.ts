@@ -3,9 +3,11 @@
  *
  *   1. render the stable prefix: identity, procedures, skill index, tool notes
  *   2. add the running turn with its steps; shorten it if it would exceed the budget even without other parts
- *   3. collect candidates (earlier exchanges and the summary of older ones, memory, triggered skills), and choose those that
- *      fit the budget
+ *   3. collect candidates (earlier exchanges and the summary of older ones, and for new messages what memory and skills have
+ *      on them), and choose those that fit the budget
  *   4. record the outcome once the request is sent
+ *
+ * A request begins with what the one before it sent, so that the service reads that from its cache. What changes comes last.
  *
  * Never calls a model. Brain name: prefrontal.
  */
@@ -14,13 +16,13 @@ import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
 import type { ContextBuilder, ContextInput, ContextPreviews, SkillBrief } from "../ports/context.ts";
 import type { EphemeralTexts } from "../ports/ephemeral.ts";
-import type { Memory } from "../ports/memory.ts";
+import type { Memory, NoteSource } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import { isFromOutside, type Origin } from "../ports/origin.ts";
 import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { offerOf, type ToolOffer } from "../ports/tool-offer.ts";
-import type { TurnRecord } from "../ports/turn.ts";
+import type { ShownContext, TurnRecord } from "../ports/turn.ts";
 import { originsOfTurn } from "../ports/turn-origins.ts";
 import { type Payer, payerOf } from "../ports/usage.ts";
 import { createBrainFiles } from "./brain-files.ts";
@@ -30,31 +32,32 @@ import {
   fixedPiece,
   historyPieces,
   type MemoryPieces,
-  newestWithin,
   type Piece,
   skillPieces,
   startingWith,
   summaryPieces,
-  volatileParts,
   withoutRepeats,
 } from "./candidates.ts";
-import { renderExchange } from "./history.ts";
+import { type Exchange, renderExchange, shortOf } from "./history.ts";
 import type { History, ReadHistory } from "./history-store.ts";
 import { loadedTools, withNamedCalls } from "./named-tools.ts";
 import { createPrefix, type Prefix } from "./prefix.ts";
 import { previewOf } from "./preview.ts";
 import { createRecall, type Recalled } from "./recall.ts";
-import { createRuntimeClock, type RuntimeClock, renderRuntime } from "./sections.ts";
+import { createRuntimeClock, type RuntimeClock, renderNotes, renderPlace } from "./sections.ts";
 import { shortenTranscript } from "./shorten.ts";
+import { renderShown, shownBefore, shownPieceOf, sourceKey, withCurrent } from "./shown.ts";
 import { createSnapshots } from "./snapshot.ts";
 import { createSteadyHistory } from "./steady-history.ts";
-import { messageTokens, renderTranscript, transcriptOf } from "./transcript.ts";
+import { messageTokens, renderTranscript, transcriptOf, withShortIds } from "./transcript.ts";
 
 interface ContextConfig {
   /** Estimated tokens of the complete prompt, including tool schemas. */
   contextTokens: number;
   shares: Shares;
   maxOutputTokens: number;
+  /** With `exact`, memory and skills stand in the system prompt, chosen anew for each turn (docs/decisions). */
+  layout?: "append" | "exact";
 }
 
 export interface ContextBuilderOptions {
@@ -90,6 +93,7 @@ const noteOfFitting = "built within fewer tokens, because the model takes no mor
 
 interface Assembled {
   request: ModelRequest;
+  shown: ShownContext[];
   origins: Origin[];
   allocation: Allocation<Piece>;
   notes: string[];
@@ -119,11 +123,18 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     return snapshots.write({ ...assembled, turn, step, at: now(), model, budgetTokens });
   }
 
+  async function readHistory(turn: TurnRecord, tools: readonly ToolSpec[]) {
+    const read = await (steadyHistory ?? history).read(turn.conversationId, turn.id, tools);
+    const shown = read.exchanges.flatMap((exchange) => exchange.shown ?? []);
+    const sources = shown.flatMap(({ pieces }) => pieces.flatMap(({ source }) => source ?? []));
+    return { ...read, known: await recall.known(turn, sources) };
+  }
+
   async function assembleTurn(input: ContextInput): Promise<AssembledTurn> {
     const { turn } = input;
     const tools = options.tools(turn.conversationId);
     const reads = Promise.all([
-      (steadyHistory ?? history).read(turn.conversationId, turn.id, tools),
+      readHistory(turn, tools),
       recall.about(turn),
       options.preferredModel?.(turn.conversationId, turn.scope),
       options.endUserOf?.(payerOf(turn)),
@@ -135,7 +146,17 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     const offer = offerOf(input.tools);
     const prefix = renderPrefix(briefs, offer);
     const [stored, recalled, preferredModel, endUser] = await reads;
-    const sources = { prefix, offer, briefs, history: stored, recalled, clock, memoryPieces, origins: own, ephemeral };
+    const { known, ...read } = stored;
+    const current = {
+      ...{ briefs, named: offer.named, digest: recalled.digest },
+      has: (source: NoteSource) => known.has(sourceKey(source)),
+    };
+    const share = shareOf(config.contextTokens, config.shares, "skills");
+    const exchanges = withCurrent(read.exchanges, current, share);
+    const sources = {
+      ...{ prefix, offer, briefs, recalled, clock, memoryPieces, origins: own, ephemeral },
+      history: { ...read, exchanges },
+    };
     const within = (contextTokens: number): Assembled => {
       const assembled = assemble(input, { ...config, contextTokens }, sources);
       if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
@@ -155,7 +176,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     async build(input) {
       const assembled = await assembleTurn(input);
       const snapshotPath = writeSnapshot(input, assembled);
-      const { request, origins, allocation, within } = assembled;
+      const { request, origins, allocation, within, shown } = assembled;
       const again = (tokens: number, note: string): ModelRequest => {
         const smaller = within(Math.floor(tokens));
         smaller.notes.push(note);
@@ -165,7 +186,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
       const { usedTokens } = allocation;
       const fitting = (tokens: number) => (usedTokens <= tokens ? request : again(tokens, noteOfFitting));
       const shorter = (tokens = usedTokens) => again(Math.min(tokens, usedTokens * shorterShare), noteOfShorter);
-      return { request, fitting, shorter, snapshotPath, estimatedTokens: usedTokens, origins };
+      return { request, fitting, shorter, snapshotPath, estimatedTokens: usedTokens, origins, shown };
     },
     async preview(turn, tools) {
       const { allocation, history: stored, request } = await assembleTurn({ turn, step: 1, tools, notes: [] });
@@ -197,41 +218,62 @@ interface Sources {
 
 function assemble(input: ContextInput, config: ContextConfig, sources: Sources): Assembled {
   const { turn } = input;
-  const { prefix, offer, briefs, history, recalled } = sources;
+  const { prefix, offer, briefs, history, recalled, clock } = sources;
+  const isExact = config.layout === "exact";
   const share = (section: "memory" | "skills") => shareOf(config.contextTokens, config.shares, section);
-  const earlier = historyPieces(history.exchanges);
+  const { exchanges } = history;
   const summary = summaryPieces(history.summary);
-  const own = ownMessages(input, config, sources, (earlier.at(-1)?.tokens ?? 0) + (summary[0]?.tokens ?? 0));
-  const historyShare = shareOf(config.contextTokens, config.shares, "history");
+  const place = renderPlace(turn);
+  const shownSoFar = turn.shown ?? [];
+  const isNew = shownSoFar.at(-1)?.messages !== turn.messages.length;
+  const added = isNew ? [newContext(input, recalled)] : [];
+  const own = ownMessages(input, config, sources, [...shownSoFar, ...added], place);
   const { own: hits = [], outside = [] } = Object.groupBy(recalled.hits, ({ origins }) =>
     isFromOutside(origins) ? "outside" : "own",
   );
-  const { fresh, repeats } = withoutRepeats(hits, newestWithin(earlier, historyShare));
+  const { fresh, repeats } = withoutRepeats(hits, exchanges);
   const { named } = offer;
-  const pieces: Piece[] = [
-    ...prefix.pieces,
-    fixedPiece("always", "the running turn", messageTokens(own.messages), sources.origins),
+  const before = shownBefore(exchanges, shownSoFar);
+  const found = [
     ...sources.memoryPieces(fresh, recalled.digest, share("memory")),
-    ...skillPieces(briefs, turn.messages, { named, loaded: loadedTools(history.exchanges, named) }, share("skills")),
-    ...summary,
-    ...earlier,
+    ...skillPieces(briefs, turn.messages, { named, loaded: loadedTools(exchanges, named) }, share("skills")),
   ];
-  const allocation = allocate(config.contextTokens, config.shares, pieces);
+  const wanted = isExact ? found : isNew ? found.filter((piece) => !before.has(piece)) : [];
+  const fixed = [
+    ...prefix.pieces,
+    fixedPiece("always", "the running turn", messageTokens(own.messages), [
+      ...sources.origins,
+      ...shownSoFar.flatMap(({ pieces }) => pieces.flatMap(({ origins }) => origins)),
+    ]),
+    ...wanted,
+    ...summary,
+  ];
+  const whole = allocate(config.contextTokens, config.shares, [...fixed, ...historyPieces(exchanges)]);
+  const isTight = whole.decisions.some(({ candidate, isKept }) => candidate.type === "history" && !isKept);
+  const allocation = isTight
+    ? allocate(config.contextTokens, config.shares, [...fixed, ...historyPieces(shortened(exchanges))])
+    : whole;
   const kept = allocation.decisions.flatMap(({ candidate, isKept }) => (isKept ? [candidate] : []));
   const leftOut = allocation.decisions.filter(({ candidate, isKept }) => !isKept && candidate.section === "skills");
+  const texts = kept.flatMap((piece) => (piece.type === "text" ? [shownPieceOf(piece)] : []));
+  const withheld = outside.length > 0 && (isExact || !before.isHinted) ? outside.length : 0;
+  const shown = isExact
+    ? [...shownSoFar, ...added]
+    : [...shownSoFar, ...added.map((one) => ({ ...one, withheld, pieces: texts }))];
   const messages = startingWith(
-    summary.map(({ text }) => text),
+    [place, ...summary.map(({ text }) => text)],
     [
-      ...kept.flatMap((piece) => (piece.type === "history" ? renderExchange(piece.exchange, piece.isStale) : [])),
-      ...own.messages,
+      ...kept.flatMap((piece) => (piece.type === "history" ? renderExchange(piece.exchange, clock) : [])),
+      ...own.render(shown),
     ],
   );
-  const system = [...prefix.system, ...volatileParts(kept, outside.length)];
+  const inSystem = isExact ? renderShown({ messages: 0, at: 0, notes: [], withheld, pieces: texts }) : "";
+  const system = [...prefix.system, ...(inSystem === "" ? [] : [{ text: inSystem, isCacheable: false }])];
   const declinedBy = kept.flatMap((piece) => (piece.type === "history" ? (piece.exchange.declinedBy ?? []) : []));
   return {
     request: {
       system,
-      messages: withNamedCalls(messages, offer),
+      messages: withShortIds(withNamedCalls(messages, offer)),
       tools: offer.defined,
       ...(named.length === 0 ? {} : { named }),
       maxOutputTokens: config.maxOutputTokens,
@@ -239,6 +281,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
     },
     origins: kept.flatMap((piece) => piece.origins),
     allocation,
+    shown,
     notes: [
       ...prefix.notes,
       ...recalled.problems,
@@ -251,20 +294,49 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   };
 }
 
+function shortened(exchanges: readonly Exchange[]): Exchange[] {
+  const short = exchanges.slice(0, -1).map((one) => ({ ...shortOf(one), origins: one.origins }));
+  return [...short, ...exchanges.slice(-1)];
+}
+
+/** What the messages that came since the last step bring, before it is known what else has room. */
+function newContext({ turn }: ContextInput, { at }: Recalled): ShownContext {
+  const isFirst = turn.shown === undefined || turn.shown.length === 0;
+  const notes = isFirst ? [...(turn.heard?.notes ?? []), ...(turn.news ?? [])] : [];
+  const lookingAt = isFirst ? turn.heard?.lookingAt : undefined;
+  return {
+    ...{ messages: turn.messages.length, at, notes, withheld: 0, pieces: [] },
+    ...(lookingAt === undefined ? {} : { lookingAt }),
+  };
+}
+
 function ownMessages(
   { turn, notes }: ContextInput,
   config: ContextConfig,
-  { prefix, recalled, clock, ephemeral }: Sources,
-  earlierTokens: number,
-): { messages: ModelMessage[]; notes: string[] } {
-  const fixedTokens = prefix.pieces.reduce((sum, piece) => sum + piece.tokens, 0);
-  const runtime = renderRuntime(turn, recalled.at, clock, [...notes, ...(turn.heard?.notes ?? [])]);
-  const runtimeTokens = messageTokens([{ role: "user", content: [{ type: "text", text: runtime }] }]);
-  const room = config.contextTokens - fixedTokens - earlierTokens - runtimeTokens;
-  const { transcript, notes: shortened } = shortenTranscript(
-    transcriptOf(turn, ephemeral),
+  { prefix, history, clock, ephemeral }: Sources,
+  shown: ShownContext[],
+  place: string,
+): { messages: ModelMessage[]; render(shown: ShownContext[]): ModelMessage[]; notes: string[] } {
+  const tokensOf = (pieces: readonly { tokens: number }[]) => pieces.reduce((sum, { tokens }) => sum + tokens, 0);
+  const earlier = historyPieces(history.exchanges).slice(-1);
+  const asides = [place, renderNotes(notes)].map(asMessage);
+  const fixedTokens = tokensOf([...prefix.pieces, ...earlier, ...summaryPieces(history.summary)]);
+  const room = config.contextTokens - fixedTokens - messageTokens(asides);
+  const { transcript, notes: shortenedNotes } = shortenTranscript(
+    { ...transcriptOf(turn, ephemeral), shown },
+    clock,
     Math.max(room, Math.floor(config.contextTokens / 4)),
     Math.floor(config.contextTokens * maxHeardShare),
   );
-  return { messages: renderTranscript(transcript, runtime), notes: shortened };
+  const aside = notes.length === 0 ? [] : asides.slice(1);
+  const isCut = transcript.shown !== undefined && transcript.shown !== shown;
+  const render = (now: ShownContext[]) => [
+    ...renderTranscript({ ...transcript, shown: isCut ? (transcript.shown ?? []) : now }, clock),
+    ...aside,
+  ];
+  return { messages: [...render(shown), ...asides.slice(0, 1)], render, notes: shortenedNotes };
+}
+
+function asMessage(text: string): ModelMessage {
+  return { role: "user", content: [{ type: "text", text }] };
 }

@@ -3,7 +3,7 @@
  *
  *   1. include all mandatory candidates, whatever they cost
  *   2. add memory, then skills, best score first, each within its share and the remaining budget
- *   3. fill the rest with history, newest first, without gaps
+ *   3. fill the rest with history: all of it, or the newest half, quarter, and so on, so that what is shown changes seldom
  *
  * Exceeds the budget only if the mandatory candidates already do. Brain name: ras.
  */
@@ -73,9 +73,9 @@ export function allocate<C extends ContextItem>(
     const room = Math.max(0, roomOf(section, total, left, shares, used[section]));
     limits[section] = used[section] + room;
     const open = candidates.filter((candidate) => candidate.section === section && !candidate.isMandatory);
-    fill(open, room, section === "history", keep, (candidate, reason) =>
-      decisions.set(candidate, { candidate, isKept: false, reason }),
-    );
+    const leaveOut = (candidate: C, reason: string) => decisions.set(candidate, { candidate, isKept: false, reason });
+    if (section === "history") fillNewest(open, room, keep, leaveOut);
+    else fill(open, room, keep, leaveOut);
   }
   const inOrder = candidates.flatMap((candidate) => decisions.get(candidate) ?? []);
   return { decisions: inOrder, table: tableOf(inOrder, shares, used, limits), usedTokens: total - left };
@@ -91,25 +91,37 @@ function roomOf(section: BudgetSection, total: number, left: number, shares: Sha
 function fill<C extends ContextItem>(
   candidates: readonly C[],
   room: number,
-  isWithoutGaps: boolean,
   keep: (candidate: C, reason: string) => void,
   leaveOut: (candidate: C, reason: string) => void,
 ): void {
   let left = room;
-  let isClosed = false;
-  // The sort is stable, so the earlier of two candidates with equal scores comes first.
-  for (const candidate of candidates.toSorted((one, other) => other.score - one.score)) {
-    if (!isClosed && candidate.tokens <= left) {
+  for (const candidate of bestFirst(candidates)) {
+    if (candidate.tokens <= left) {
       keep(candidate, "fits");
       left -= candidate.tokens;
-      continue;
-    }
-    leaveOut(
-      candidate,
-      isClosed ? "older than one that did not fit" : `needs ${candidate.tokens} tokens, ${left} left`,
-    );
-    isClosed = isWithoutGaps;
+    } else leaveOut(candidate, `needs ${candidate.tokens} tokens, ${left} left`);
   }
+}
+
+function fillNewest<C extends ContextItem>(
+  candidates: readonly C[],
+  room: number,
+  keep: (candidate: C, reason: string) => void,
+  leaveOut: (candidate: C, reason: string) => void,
+): void {
+  const sorted = bestFirst(candidates);
+  const tokensOf = (count: number) => sorted.slice(0, count).reduce((sum, { tokens }) => sum + tokens, 0);
+  let count = sorted.length;
+  while (count > 0 && tokensOf(count) > room) count = Math.floor(count / 2);
+  for (const [index, candidate] of sorted.entries()) {
+    if (index < count) keep(candidate, "fits");
+    else leaveOut(candidate, `all together need ${tokensOf(sorted.length)} tokens, ${room} left`);
+  }
+}
+
+/** The earlier of two with equal scores comes first. */
+function bestFirst<C extends ContextItem>(candidates: readonly C[]): C[] {
+  return candidates.toSorted((one, other) => other.score - one.score);
 }
 
 function tableOf<C extends ContextItem>(

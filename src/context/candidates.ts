@@ -1,17 +1,19 @@
 /** Candidates for the prompt, each with a text, a score and a cost. */
 import { createLruMap } from "../lib/lru-map.ts";
 import type { SkillBrief } from "../ports/context.ts";
-import type { MemoryHit } from "../ports/memory.ts";
+import type { MemoryHit, NoteSource } from "../ports/memory.ts";
 import type { InboundMessage } from "../ports/message.ts";
 import { fromMemory, type Origin, viaStore } from "../ports/origin.ts";
-import type { ModelMessage, SystemPart } from "../ports/provider.ts";
+import type { ModelMessage } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { toolsOfSkill } from "../ports/tool-offer.ts";
+import type { ShownPiece } from "../ports/turn.ts";
 import { originsOfDescriptions } from "../ports/turn-origins.ts";
 import type { ContextItem } from "./budget.ts";
 import type { Exchange } from "./history.ts";
 import { renderTools } from "./named-tools.ts";
-import { renderHit, renderMemory, renderPreferences, renderSkillBody, renderSkills } from "./sections.ts";
+import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
+import { bodyTokens, sourceOf } from "./shown.ts";
 import { renderSummary, type Summary } from "./summary.ts";
 import { estimateTokens } from "./tokens.ts";
 import { alwaysScore, triggeredSkills } from "./triggers.ts";
@@ -28,13 +30,14 @@ export interface FixedPiece extends Sourced {
 
 export interface TextPiece extends Sourced {
   type: "text";
+  kind: ShownPiece["kind"];
   text: string;
+  source?: NoteSource;
 }
 
 export interface HistoryPiece extends Sourced {
   type: "history";
   exchange: Exchange;
-  isStale: boolean;
 }
 
 /** Sent before the earlier exchanges. */
@@ -68,7 +71,8 @@ export function createMemoryPieces(): MemoryPieces {
     const key = [longest, hit.scope, hit.path, hit.heading, hit.at, hit.text].join("\0");
     const known = rendered.get(key);
     if (known !== undefined) return known;
-    const piece = textPiece("memory", `${hit.path} § ${hit.heading}`, 0, renderHit(hit, longest));
+    const name = `${hit.path} § ${hit.heading}`;
+    const piece = { ...textPiece("note", name, 0, renderHit(hit, longest)), source: sourceOf(hit) };
     rendered.set(key, piece);
     return piece;
   }
@@ -80,13 +84,15 @@ export function createMemoryPieces(): MemoryPieces {
       const score = best > 0 ? Math.max(0, hit.score / best) : 0;
       return { ...pieceOf(hit, longest), score, origins: viaStore(hit.origins, fromMemory) };
     });
-    return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
+    return digest.trim() === ""
+      ? found
+      : [textPiece("preferences", "preferences", 1, renderPreferences(digest)), ...found];
   };
 }
 
 /**
- * Returns the tools that earlier turns have loaded, then every skill that the message brings up with its tools, best first.
- * The budget decides how many of them are sent.
+ * Returns the tools that earlier turns have loaded and whose descriptions the prompt no longer has, then every skill that the
+ * message brings up with its tools, best first. The budget decides how many of them are sent.
  */
 export function skillPieces(
   briefs: readonly SkillBrief[],
@@ -94,7 +100,7 @@ export function skillPieces(
   { named, loaded }: { named: readonly ToolSpec[]; loaded: readonly ToolSpec[] },
   share: number,
 ): TextPiece[] {
-  const longest = Math.floor(share / 2);
+  const longest = bodyTokens(share);
   const said = messages.map((message) => message.text).join("\n");
   const asked = messages.flatMap((message) => message.skill ?? []);
   const triggered = triggeredSkills(briefs, said, asked);
@@ -107,32 +113,35 @@ export function skillPieces(
   return [
     ...[...earlier].flatMap(([skill, tools]) => {
       const { text, origins } = describing(tools);
-      return names.has(skill) ? [] : [textPiece("skills", `tools of ${skill}`, alwaysScore, text, origins)];
+      return names.has(skill) ? [] : [textPiece("skill", `tools of ${skill}`, alwaysScore, text, origins)];
     }),
     ...triggered.map(({ brief, score }) => {
       const known = new Set([...toolsOfSkill(brief.name, named), ...(earlier.get(brief.name) ?? [])]);
       const { text: tools, origins } = describing(named.filter((tool) => known.has(tool)));
       const text = [renderSkillBody(brief, longest), tools].filter((part) => part !== "").join("\n");
-      return textPiece("skills", brief.name, score, text, origins);
+      return textPiece("skill", brief.name, score, text, origins);
     }),
   ];
 }
 
-/** Returns exchanges, oldest first. The newest is mandatory and has tool results; the others have stubs instead. */
+/** Returns exchanges, oldest first. The newest is mandatory. */
 export function historyPieces(exchanges: readonly Exchange[]): HistoryPiece[] {
   return exchanges.map((exchange, index) => {
     const age = exchanges.length - 1 - index;
     const isNewest = age === 0;
+    const shown = exchange.shown ?? [];
     return {
       type: "history",
       section: "history",
       name: `${exchange.turnId}: ${(exchange.messages[0]?.text ?? "").slice(0, 60)}`,
       score: 1 / (1 + age),
-      tokens: isNewest ? exchange.tokens.fresh : exchange.tokens.stale,
+      tokens: exchange.tokens.fresh,
       isMandatory: isNewest,
-      origins: viaStore(exchange.origins, "an earlier turn"),
+      origins: [
+        ...viaStore(exchange.origins, "an earlier turn"),
+        ...shown.flatMap(({ pieces }) => pieces.flatMap(({ origins }) => origins)),
+      ],
       exchange,
-      isStale: !isNewest,
     };
   });
 }
@@ -168,7 +177,7 @@ function essence(text: string): string {
 }
 
 function textPiece(
-  section: "memory" | "skills",
+  kind: ShownPiece["kind"],
   name: string,
   score: number,
   text: string,
@@ -176,7 +185,8 @@ function textPiece(
 ): TextPiece {
   return {
     type: "text",
-    section,
+    section: kind === "skill" ? "skills" : "memory",
+    kind,
     name,
     score,
     tokens: estimateTokens(text) + 1,
@@ -192,23 +202,4 @@ export function startingWith(texts: readonly string[], messages: ModelMessage[])
   if (texts.length === 0 || first?.role !== "user") return messages;
   const parts = texts.map((text) => ({ type: "text" as const, text }));
   return [{ ...first, content: [...parts, ...first.content] }, ...rest];
-}
-
-export function newestWithin(earlier: readonly HistoryPiece[], limit: number): Exchange[] {
-  let tokens = 0;
-  const shown = earlier.toReversed().filter((piece) => {
-    tokens += piece.tokens;
-    return piece.isMandatory || tokens <= limit;
-  });
-  return shown.map((piece) => piece.exchange);
-}
-
-/** These parts depend on the newest message. They follow the stable prefix so that its cache stays valid. */
-export function volatileParts(kept: readonly Piece[], withheld: number): SystemPart[] {
-  const textsOf = (section: Piece["section"]) =>
-    kept.flatMap((piece) => (piece.type === "text" && piece.section === section ? [piece.text] : []));
-  const text = [renderMemory(textsOf("memory"), withheld), renderSkills(textsOf("skills"))].filter(
-    (part) => part !== "",
-  );
-  return text.length === 0 ? [] : [{ text: text.join("\n\n"), isCacheable: false }];
 }

@@ -62,8 +62,7 @@ const maxSummaryTokens = 4_000;
 const minHistoryTokens = 500;
 const minKeptExchanges = 2;
 /** Lower than the limits in history.ts, which would otherwise drop exchanges before they are summarised. */
-const maxStoredExchanges = 75;
-const maxStoredTokens = 70_000;
+const maxStoredExchanges = 200;
 /** How many turns must end before the next attempt, by the number of failures in a row. */
 const turnsBeforeRetry = [0, 1, 3, 7, 15] as const;
 const maxRememberedFailures = 1_000;
@@ -189,15 +188,13 @@ export function createCompactor(options: CompactorOptions): Compactor {
  * free about half of the share, so the next compaction is not due soon.
  */
 function olderExchanges({ summary, exchanges }: ReadHistory, historyTokens: number): Exchange[] {
-  const stale = sum(exchanges, ({ tokens }) => tokens.stale) + (summary?.tokens ?? 0);
-  const stored = sum(exchanges, ({ tokens }) => tokens.fresh);
-  const isOutgrown = stale > historyTokens || exchanges.length > maxStoredExchanges || stored > maxStoredTokens;
-  if (!isOutgrown) return [];
-  let [kept, keptStale, keptStored] = [0, 0, 0];
-  for (const { tokens } of exchanges.toReversed()) {
-    keptStale += tokens.stale;
-    keptStored += tokens.fresh;
-    const isOver = keptStale > historyTokens / 2 || keptStored > maxStoredTokens / 2 || kept >= maxStoredExchanges / 2;
+  const tokens = sum(exchanges, (exchange) => exchange.tokens.fresh) + (summary?.tokens ?? 0);
+  if (tokens <= historyTokens && exchanges.length <= maxStoredExchanges) return [];
+  let [kept, keptTokens] = [0, 0];
+  for (const { tokens: own } of exchanges.toReversed()) {
+    // The others are shortened then.
+    keptTokens += kept === 0 ? own.fresh : own.stale;
+    const isOver = keptTokens > historyTokens / 2 || kept >= maxStoredExchanges / 2;
     if (isOver && kept >= minKeptExchanges) break;
     kept += 1;
   }

@@ -13,12 +13,13 @@ import type { Store } from "../ports/store.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
 import {
-  bounded,
   type Exchange,
   exchangeOf,
   exchangeSchema,
   likelyOrigins,
   type StoredExchange,
+  shortOf,
+  withinLimits,
   withoutHeard,
 } from "./history.ts";
 import { renderSummary, type Summary, summarySchema } from "./summary.ts";
@@ -71,6 +72,8 @@ export interface HistoryOptions {
   idleMs: number | null;
   /** A summary is deleted when its oldest turn is older than this. Null: never. */
   summaryRetentionMs?: number | null;
+  /** Estimated tokens. A longer history is cut to half of it. */
+  maxTokens: number;
   /** Needed if several processes write histories in the background. */
   withLock?: WithLock;
   now?(): number;
@@ -84,7 +87,7 @@ interface StoredHistory {
 }
 
 export function createHistory(options: HistoryOptions): History {
-  const { store, log, idleMs, summaryRetentionMs = null, withLock, now = Date.now } = options;
+  const { store, log, idleMs, summaryRetentionMs = null, maxTokens, withLock, now = Date.now } = options;
   const inProcessOrder = createKeyedMutex();
 
   /** `work` may run again, so it must read what it changes. */
@@ -145,7 +148,7 @@ export function createHistory(options: HistoryOptions): History {
         const known = exchanges.findIndex(({ turnId }) => turnId === turn.id);
         if (known === -1) exchanges.push(exchange);
         else exchanges[known] = exchange;
-        await save({ ...rest, exchanges: bounded(exchanges) });
+        await save({ ...rest, exchanges: withinLimits(exchanges, maxTokens) });
       }),
     replace: (conversationId, replaced, previousId, summary) =>
       inOrder(conversationId, async (save) => {
@@ -153,7 +156,9 @@ export function createHistory(options: HistoryOptions): History {
         const byId = new Map(exchanges.map((exchange) => [exchange.turnId, exchange]));
         if (stored?.id !== previousId || !replaced.every((one) => isUnchanged(one, byId.get(one.turnId)))) return false;
         for (const { turnId } of replaced) byId.delete(turnId);
-        await save({ summary, exchanges: [...byId.values()] });
+        const kept = [...byId.values()];
+        // At once, because the summary changes the beginning of the prompt anyway.
+        await save({ summary, exchanges: [...kept.slice(0, -1).map(shortOf), ...kept.slice(-1)] });
         return true;
       }),
     clear: (conversationId, person) =>

@@ -1,9 +1,11 @@
 /**
- * A conversation's earlier exchanges, one per turn, in the order in which turns ended (history-store.ts). Messages and
- * answers are complete, tool results and arguments shortened; images and attached text are left out. Number and size are
- * limited, but the newest exchange is always kept.
+ * A conversation's earlier exchanges, one per turn, in the order in which turns ended (history-store.ts). Each stays as it was sent,
+ * without pictures and except where it was very long, until all together outgrow their limit. Then the oldest go and the others
+ * are shortened, all at once: a little each turn would make the service read everything again each turn. The newest is always
+ * kept whole.
  */
 import { z } from "zod";
+import type { Attachment } from "../ports/message.ts";
 import { distinctOrigins, isOrigins, type Origin, originOf, originOfPerson } from "../ports/origin.ts";
 import type { ModelMessage } from "../ports/provider.ts";
 import { type ToolSpec, withoutImages } from "../ports/tool.ts";
@@ -11,16 +13,17 @@ import { callsOf, isFulfilledAnnouncement, refusedText, type TurnRecord } from "
 import { originsOfTool, originsOfTurn } from "../ports/turn-origins.ts";
 import { cutToCharacters } from "./cut.ts";
 import { fitHeardTokens, shortenHeard } from "./heard.ts";
+import { createRuntimeClock, type RuntimeClock } from "./sections.ts";
 import { stubCall, stubInput } from "./shorten.ts";
 import { messageTokens, renderTranscript, type TakenStep, type Transcript, transcriptOf } from "./transcript.ts";
 
-const maxExchanges = 100;
+const maxExchanges = 300;
 const maxCharacters = 400_000;
-const maxResultCharacters = 4_000;
-const maxInputCharacters = 1_000;
-/** Limits for what others said before a turn: in total, per message, and per message of older exchanges. */
-const maxHeardTokens = 2_000;
-const maxHeardCharacters = 500;
+/** Of what one call or attachment had, so that one of them can't fill the history. */
+const maxResultCharacters = 24_000;
+const maxInputCharacters = 12_000;
+const maxHeardTokens = 8_000;
+/** Per message that others wrote before, once the exchange is shortened. */
 const maxStaleHeardCharacters = 160;
 
 const attachment = z.strictObject({
@@ -29,6 +32,9 @@ const attachment = z.strictObject({
   bytes: z.number(),
   /** Absent in entries of earlier versions, and if the file was not fetched. */
   path: z.string().exactOptional(),
+  text: z.string().exactOptional(),
+  summary: z.string().exactOptional(),
+  problem: z.string().exactOptional(),
 });
 const saidMessage = z.strictObject({
   author: z.string(),
@@ -56,12 +62,29 @@ const heardMessage = z.strictObject({
   text: z.string(),
   files: z.array(z.string()),
 });
+const shownPiece = z.strictObject({
+  kind: z.enum(["note", "preferences", "skill"]),
+  name: z.string(),
+  text: z.string(),
+  origins: z.custom<Origin[]>(isOrigins),
+  source: z.strictObject({ path: z.string(), heading: z.string(), hash: z.string() }).exactOptional(),
+});
+const shownContext = z.strictObject({
+  messages: z.number(),
+  at: z.number(),
+  notes: z.array(z.string()),
+  lookingAt: z.string().exactOptional(),
+  withheld: z.number(),
+  pieces: z.array(shownPiece),
+});
 const takenStep = z.strictObject({ text: z.string(), seenMessages: z.number(), calls: z.array(calledTool) });
 export const exchangeSchema = z.strictObject({
   turnId: z.string(),
   endedAt: z.number(),
   /** Absent if others said nothing before, and in entries of earlier versions. */
   heard: z.strictObject({ messages: z.array(heardMessage), leftOut: z.number() }).exactOptional(),
+  /** Absent in entries of earlier versions. */
+  shown: z.array(shownContext).exactOptional(),
   messages: z.array(saidMessage).min(1),
   steps: z.array(takenStep),
   /** The `provider/model` that declined to answer, before another one did. */
@@ -74,33 +97,56 @@ export const exchangeSchema = z.strictObject({
 export type StoredExchange = z.infer<typeof exchangeSchema>;
 export type Exchange = StoredExchange & { origins: Origin[] };
 
-export function renderExchange(exchange: StoredExchange, isStale: boolean): ModelMessage[] {
-  if (!isStale) return renderTranscript(transcriptIn(exchange));
-  const { heard, messages, steps } = transcriptIn(exchange);
-  const short = heard === undefined ? {} : { heard: shortenHeard(heard, maxStaleHeardCharacters) };
-  return renderTranscript({
-    ...{ ...short, messages },
-    steps: steps.map((step) => ({ ...step, calls: step.calls.map(stubCall) })),
+export function renderExchange(exchange: StoredExchange, clock: RuntimeClock): ModelMessage[] {
+  return renderTranscript(transcriptIn(exchange), clock);
+}
+
+function transcriptIn({ heard, shown, messages, steps }: StoredExchange): Transcript {
+  return {
+    ...(heard === undefined ? {} : { heard }),
+    ...(shown === undefined ? {} : { shown }),
+    ...{ messages, steps },
+  };
+}
+
+/** Removes what a person said before the turn, and notes of what they said. The answer may still mention it. */
+export function withoutHeard(exchange: StoredExchange, authorId: string, userId: string | undefined): StoredExchange {
+  const { heard, shown, ...rest } = exchange;
+  const isTheirs = ({ kind, personId }: Origin) => kind === "person" && personId === userId;
+  const others = heard?.messages.filter((message) => message.authorId !== authorId) ?? [];
+  const shownByOthers = shown?.map((one) => ({
+    ...one,
+    pieces: one.pieces.filter(({ origins }) => !origins.some(isTheirs)),
+  }));
+  const isSame = (one?: { pieces: unknown[] }[]) => one?.reduce((sum, { pieces }) => sum + pieces.length, 0);
+  if (others.length === (heard?.messages.length ?? 0) && isSame(shown) === isSame(shownByOthers)) return exchange;
+  const origins = (exchange.origins ?? []).map((each) => (isTheirs(each) ? originOf("person", "somebody") : each));
+  return withTokens({
+    ...{ ...rest, origins },
+    ...(shownByOthers === undefined ? {} : { shown: shownByOthers }),
+    ...(heard === undefined || others.length === 0 ? {} : { heard: { ...heard, messages: others } }),
   });
 }
 
-function transcriptIn({ heard, messages, steps }: StoredExchange): Transcript {
-  return { ...(heard === undefined ? {} : { heard }), messages, steps };
-}
-
-/** Removes what a person said before the turn. The answer may still mention it. */
-export function withoutHeard(exchange: StoredExchange, authorId: string, userId: string | undefined): StoredExchange {
-  const { heard, ...rest } = exchange;
-  if (heard === undefined || !heard.messages.some((message) => message.authorId === authorId)) return exchange;
-  const messages = heard.messages.filter((message) => message.authorId !== authorId);
-  const isTheirs = ({ kind, personId }: Origin) => kind === "person" && personId === userId;
-  const origins = (exchange.origins ?? []).map((each) => (isTheirs(each) ? originOf("person", "somebody") : each));
-  return withTokens({ ...rest, origins, ...(messages.length === 0 ? {} : { heard: { ...heard, messages } }) });
-}
-
 function withTokens(exchange: StoredExchange): StoredExchange {
-  const tokensOf = (isStale: boolean) => messageTokens(renderExchange(exchange, isStale));
-  return { ...exchange, tokens: { fresh: tokensOf(false), stale: tokensOf(true) } };
+  const clock = createRuntimeClock();
+  const [fresh, stale] = [exchange, shortOf(exchange)].map((one) => messageTokens(renderExchange(one, clock)));
+  return { ...exchange, tokens: { fresh: fresh ?? 0, stale: stale ?? 0 } };
+}
+
+/** Without what stood beside people's words, and with stubs of results, attachments and what others had said before. */
+export function shortOf({ shown: _shown, heard, messages, steps, tokens, ...rest }: StoredExchange): StoredExchange {
+  const withoutTexts = ({ name, mimeType, bytes, path }: Attachment): Attachment => ({
+    ...{ name, mimeType, bytes },
+    ...(path === undefined ? {} : { path }),
+  });
+  return {
+    ...rest,
+    ...(heard === undefined ? {} : { heard: shortenHeard(heard, maxStaleHeardCharacters) }),
+    messages: messages.map((message) => ({ ...message, attachments: message.attachments.map(withoutTexts) })),
+    steps: steps.map((step) => ({ ...step, calls: step.calls.map(stubCall) })),
+    tokens: { fresh: tokens.stale, stale: tokens.stale },
+  };
 }
 
 /** Guesses the origins of an exchange that was stored without them, from its speakers and its tools' descriptions. */
@@ -122,8 +168,7 @@ function personOf(name: string, authorId: string): Origin {
 }
 
 export function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): StoredExchange {
-  const transcript =
-    turn.isRefused === true ? refusedTranscript(turn) : withEnding(shortTranscript(turn), turn.failure);
+  const transcript = turn.isRefused === true ? refusedTranscript(turn) : withEnding(keptTranscript(turn), turn.failure);
   const origins = distinctOrigins(originsOfTurn(turn, tools));
   const declinedBy = turn.steps.find(({ insteadBecause }) => insteadBecause === "provider.refused")?.requestedModel;
   return withTokens({
@@ -135,7 +180,7 @@ export function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: nu
 
 /** Without what was asked, read and half-said, because a prompt that repeats it would be refused as well. */
 function refusedTranscript(turn: TurnRecord) {
-  const { messages } = shortTranscript({ ...turn, messages: turn.messages.slice(0, 1) });
+  const { messages } = keptTranscript({ ...turn, messages: turn.messages.slice(0, 1) });
   const ran = new Set(callsOf(turn).flatMap(({ startedAt, raw }) => (startedAt === undefined ? [] : [raw.name])));
   const before = ran.size === 0 ? "" : ` These tools had run before: ${[...ran].join(", ")}.`;
   return {
@@ -144,28 +189,30 @@ function refusedTranscript(turn: TurnRecord) {
   };
 }
 
-/** Shortens a turn's transcript and makes its call ids unique in the whole history, not only within the turn. */
-function shortTranscript(turn: TurnRecord) {
-  const { heard: whole, messages, steps } = transcriptOf(turn);
-  const heard = whole && fitHeardTokens(shortenHeard(whole, maxHeardCharacters), maxHeardTokens);
-  let calls = 0;
+/** The transcript as it was sent, without pictures. */
+function keptTranscript(turn: TurnRecord) {
+  const { heard: whole, shown, messages, steps } = transcriptOf(turn);
+  const heard = whole && fitHeardTokens(whole, maxHeardTokens);
+  const bounded = (text: string | undefined, name: "text" | "summary") =>
+    text === undefined ? {} : { [name]: cutToCharacters(text, maxResultCharacters) };
   return {
     ...(heard === undefined ? {} : { heard }),
+    ...(shown === undefined ? {} : { shown }),
     messages: messages.map((message) => ({
       ...message,
-      attachments: message.attachments.map(({ name, mimeType, bytes, path }) => ({
+      attachments: message.attachments.map(({ name, mimeType, bytes, path, text, summary, problem }) => ({
         ...{ name, mimeType, bytes },
         ...(path === undefined ? {} : { path }),
+        ...{ ...bounded(text, "text"), ...bounded(summary, "summary") },
+        ...(problem === undefined ? {} : { problem }),
       })),
     })),
     steps: withoutAnnouncements(steps).map(({ carry: _carry, ...step }) => ({
       ...step,
-      calls: step.calls.map((call) => {
-        calls += 1;
-        const id = `${turn.id.replace(/[^A-Za-z0-9]/g, "_").slice(-30)}_${calls}`;
-        const text = cutToCharacters(call.text, maxResultCharacters);
-        return { ...withoutImages({ ...call, text }), id, inputJson: stubInput(call.inputJson, maxInputCharacters) };
-      }),
+      calls: step.calls.map((call) => ({
+        ...withoutImages({ ...call, text: cutToCharacters(call.text, maxResultCharacters) }),
+        inputJson: stubInput(call.inputJson, maxInputCharacters),
+      })),
     })),
   };
 }
@@ -193,13 +240,31 @@ function withEnding<T extends Transcript>(transcript: T, failure: string | undef
   return { ...transcript, steps: [...steps, { text, seenMessages: messages.length, calls: [] }] };
 }
 
-export function bounded(exchanges: readonly StoredExchange[]): StoredExchange[] {
+/** Cuts to half of a limit that is exceeded. */
+export function withinLimits(exchanges: readonly StoredExchange[], maxTokens: number): StoredExchange[] {
+  const size = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+  const isWithin =
+    exchanges.length <= maxExchanges &&
+    size(exchanges.map(charactersOf)) <= maxCharacters &&
+    size(exchanges.map(({ tokens }) => tokens.fresh)) <= maxTokens;
+  return isWithin ? [...exchanges] : newestShort(exchanges, maxTokens / 2);
+}
+
+/** The newest exchange as it is, and as many of the others, shortened, as `maxTokens` have room for. */
+export function newestShort(exchanges: readonly StoredExchange[], maxTokens: number): StoredExchange[] {
   const kept: StoredExchange[] = [];
-  let characters = 0;
+  let [characters, tokens] = [0, 0];
   for (const exchange of exchanges.toReversed()) {
-    characters += JSON.stringify(exchange).length;
-    if (kept.length > 0 && (kept.length >= maxExchanges || characters > maxCharacters)) break;
-    kept.unshift(exchange);
+    const next = kept.length === 0 ? exchange : shortOf(exchange);
+    characters += charactersOf(next);
+    tokens += next.tokens.fresh;
+    const isFull = kept.length >= maxExchanges / 2 || characters > maxCharacters / 2 || tokens > maxTokens;
+    if (kept.length > 0 && isFull) break;
+    kept.unshift(next);
   }
   return kept;
+}
+
+function charactersOf(exchange: StoredExchange): number {
+  return JSON.stringify(exchange).length;
 }

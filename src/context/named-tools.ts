@@ -44,9 +44,16 @@ export function renderToolNotes({ defined, named }: ToolOffer): string {
   return fence("tools", {}, [head, ...lines].join("\n"));
 }
 
-/** Returns the named tools that earlier turns of the conversation have called or loaded. */
+/**
+ * Returns the named tools that earlier turns of the conversation have called or loaded, and whose descriptions no longer stand
+ * in the prompt.
+ */
 export function loadedTools(exchanges: readonly StoredExchange[], named: readonly ToolSpec[]): ToolSpec[] {
   if (named.length === 0) return [];
+  const texts = exchanges.flatMap(({ steps, shown = [] }) => [
+    ...steps.flatMap(({ calls }) => calls.map(({ text }) => text)),
+    ...shown.flatMap(({ pieces }) => pieces.map(({ text }) => text)),
+  ]);
   const names = new Set<string>();
   for (const { name, inputJson } of exchanges.flatMap(({ steps }) => steps.flatMap(({ calls }) => calls))) {
     names.add(name);
@@ -54,7 +61,7 @@ export function loadedTools(exchanges: readonly StoredExchange[], named: readonl
     if (isNamed(loaded)) names.add(loaded.name.trim());
   }
   const known = new Set([...names].flatMap((name) => [...toolsOfSkill(name, named), ...toolsNamed(name, named)]));
-  return named.filter((tool) => known.has(tool));
+  return named.filter((tool) => known.has(tool) && !texts.some((text) => text.includes(describeTool(tool))));
 }
 
 export function renderTools(tools: readonly ToolSpec[]): string {

@@ -1,16 +1,17 @@
 /**
  * Finds memories for a turn. Searches once and keeps the result so that all steps have the same prompt prefix.
  * `prepare` starts the search when a message arrives, in parallel with storing it. The turn uses that result only if it
- * is recent and for the same message. After a failed search the turn continues without memories. If the cache has
- * dropped the result, the turn searches again.
+ * is recent and for the same message. After a failed search the turn continues without memories. What the turn has shown is
+ * saved with it (shown.ts), so a process that takes it over searches only for what later messages need.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createLruMap } from "../lib/lru-map.ts";
-import type { Memory, MemoryHit } from "../ports/memory.ts";
+import type { Memory, MemoryHit, NoteSource } from "../ports/memory.ts";
 import type { InboundMessage } from "../ports/message.ts";
 import type { TurnRecord } from "../ports/turn.ts";
 import { type Payer, payerOf, payerOfMessage } from "../ports/usage.ts";
+import { sourceKey } from "./shown.ts";
 
 export interface Recalled {
   hits: MemoryHit[];
@@ -22,13 +23,13 @@ export interface Recalled {
 export interface Recall {
   prepare(message: InboundMessage): void;
   about(turn: TurnRecord): Promise<Recalled>;
+  /** Returns the keys of notes of earlier turns that memory still has, the same ones in each step. */
+  known(turn: TurnRecord, sources: readonly NoteSource[]): Promise<ReadonlySet<string>>;
   drop(turnId: string): void;
 }
 
 const maxHits = 24;
 const maxTurns = 200;
-/** A turn searches again if its result is older than this, for example because it waited for a person. */
-const maxAgeMs = 5 * 60_000;
 /** With more waiting messages, a result would expire before its turn starts. */
 const maxPrepared = 20;
 /** A result older than this might lack newer turns. */
@@ -39,6 +40,7 @@ type Found = Omit<Recalled, "at">;
 
 export function createRecall(memory: Memory, log: Log, now: () => number): Recall {
   const known = createLruMap<Recalled & { messages: number }>(maxTurns);
+  const stillKnown = createLruMap<ReadonlySet<string>>(maxTurns);
   const prepared = new Map<string, Asked & { at: number; found: Promise<Found> }>();
 
   async function ask({ text, scope, payer }: Asked): Promise<Found> {
@@ -83,13 +85,23 @@ export function createRecall(memory: Memory, log: Log, now: () => number): Recal
     async about(turn) {
       const cached = known.get(turn.id);
       const messages = turn.messages.length;
-      if (cached !== undefined && cached.messages === messages && now() - cached.at < maxAgeMs) return cached;
+      if (cached !== undefined && cached.messages === messages) return cached;
       const recalled = { ...(await find(turn)), at: now(), messages };
       known.set(turn.id, recalled);
       return recalled;
     },
+    async known({ id }, sources) {
+      const before = stillKnown.get(id);
+      if (before !== undefined) return before;
+      const wanted = [...new Map(sources.map((source) => [sourceKey(source), source])).values()];
+      const found = wanted.length === 0 ? [] : await memory.stillKnown(wanted).catch(() => []);
+      const keys = new Set(found.map(sourceKey));
+      stillKnown.set(id, keys);
+      return keys;
+    },
     drop(turnId) {
       known.delete(turnId);
+      stillKnown.delete(turnId);
     },
   };
 }

@@ -3,12 +3,13 @@
 import { machineTimeZone } from "../lib/machine-time-zone.ts";
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
-import { requesterOf, type TurnRecord } from "../ports/turn.ts";
+import type { ShownContext, TurnRecord } from "../ports/turn.ts";
 import type { BrainFile } from "./brain-files.ts";
 import { cutToTokens } from "./cut.ts";
 import { attributeText, escapeFences, type FenceTag, fence } from "./fence.ts";
 import { timeText } from "./heard.ts";
 import { estimateTokens } from "./tokens.ts";
+import type { SaidMessage } from "./transcript.ts";
 
 const minTokens = 80;
 const shortDescription = 80;
@@ -122,17 +123,34 @@ export function createRuntimeClock(): RuntimeClock {
 const lookingAtAdvice =
   'They did not write that. Only if they mean it, as by "this channel", use it, and say "you are looking at #name".';
 
-export function renderRuntime(turn: TurnRecord, at: number, clock: RuntimeClock, notes: readonly string[]): string {
-  const newest = turn.messages.at(-1);
-  const author = requesterOf(turn);
-  const lookingAt = turn.heard?.lookingAt;
-  const privacy = newest?.isDirect ? "direct message, private" : "channel, others can read it";
+/** When and by whom the words behind it were said. */
+export function renderRuntime(
+  { author, authorId, isBot, at: saidAt }: Pick<SaidMessage, "author" | "authorId" | "isBot" | "at">,
+  contexts: readonly ShownContext[],
+  clock: RuntimeClock,
+): string {
+  const at = contexts.at(-1)?.at ?? saidAt;
+  const lookingAt = contexts.find((one) => one.lookingAt !== undefined)?.lookingAt;
   const lines = [
     `time: ${timeText(at)} (${clock.describe(at)})`,
-    `conversation: ${attributeText(turn.conversationId)} on ${attributeText(turn.target.platform)} (${privacy})`,
-    `speaking to you: ${attributeText(author.name)} (${attributeText(`${turn.target.platform}:${author.id}`)})`,
+    `speaking to you: ${attributeText(author)} (${attributeText(authorId)}${isBot ? ", a bot" : ""})`,
     ...(lookingAt === undefined ? [] : [`they are looking at: ${attributeText(lookingAt)}. ${lookingAtAdvice}`]),
-    ...notes.map((note) => `note: ${note}`),
+    ...contexts.flatMap(({ notes }) => notes).map(noteLine),
   ];
   return fence("runtime", {}, lines.join("\n"));
+}
+
+/** Stands once, before everything that was said. */
+export function renderPlace({ conversationId, target, messages }: TurnRecord): string {
+  const privacy = messages.at(-1)?.isDirect ? "direct message, private" : "channel, others can read it";
+  const line = `conversation: ${attributeText(conversationId)} on ${attributeText(target.platform)} (${privacy})`;
+  return fence("runtime", {}, line);
+}
+
+export function renderNotes(notes: readonly string[]): string {
+  return notes.length === 0 ? "" : fence("runtime", {}, notes.map(noteLine).join("\n"));
+}
+
+function noteLine(note: string): string {
+  return `note: ${note}`;
 }

@@ -1,5 +1,5 @@
 /**
- * Shortens a running turn to fit the budget. First drops what others said before it, oldest first, then pictures of all
+ * Shortens a running turn to fit the budget. First drops what others said before it, oldest first, then notes and skills, pictures of all
  * steps but the last, then replaces results and long arguments of these steps with stubs. Divides what is left among the
  * last step's results, text attachments and images. Never shortens what people wrote to the agent or what the model said.
  */
@@ -7,6 +7,7 @@ import type { Attachment } from "../ports/message.ts";
 import { withoutImages } from "../ports/tool.ts";
 import { cutToCharacters, cutToTokens } from "./cut.ts";
 import { fitHeardTokens } from "./heard.ts";
+import type { RuntimeClock } from "./sections.ts";
 import { estimateTokens, imageTokens } from "./tokens.ts";
 import {
   type CalledTool,
@@ -20,23 +21,40 @@ import {
 const stubCharacters = 200;
 const stubInputCharacters = 300;
 const minTokens = 60;
+/** How many steps are shortened together. */
+const atOnce = 4;
 
 export interface Shortened {
   transcript: Transcript;
   notes: string[];
 }
 
-export function shortenTranscript(whole: Transcript, limit: number, heardLimit = limit): Shortened {
-  const { transcript, notes } = shortenHeard(whole, limit, heardLimit);
-  let tokens = messageTokens(renderTranscript(transcript));
+export function shortenTranscript(
+  whole: Transcript,
+  clock: RuntimeClock,
+  limit: number,
+  heardLimit = limit,
+): Shortened {
+  const sizeOf = (one: Transcript) => messageTokens(renderTranscript(one, clock));
+  const { transcript: fitted, notes } = shortenHeard(whole, sizeOf, limit, heardLimit);
+  let transcript = fitted;
+  let tokens = sizeOf(transcript);
   if (tokens <= limit) return { transcript, notes };
+  if (transcript.shown?.some(({ pieces }) => pieces.length > 0) === true) {
+    const shown = transcript.shown.map((one) => ({ ...one, pieces: [] }));
+    transcript = { ...transcript, shown };
+    notes.push("notes and skills are left out");
+    tokens = sizeOf(transcript);
+    if (tokens <= limit) return { transcript, notes };
+  }
   const steps = [...transcript.steps];
   const shortenOlder = (
     isLong: (call: CalledTool) => boolean,
     shorten: (call: CalledTool) => CalledTool,
     what: string,
   ) => {
-    for (let index = 0; index < steps.length - 1 && tokens > limit; index += 1) {
+    // Some at once, or each further step would change the prompt's beginning again.
+    for (let index = 0; index < steps.length - 1 && (tokens > limit || index % atOnce > 0); index += 1) {
       const step = steps[index];
       if (step === undefined || !step.calls.some(isLong)) continue;
       const short = { ...step, calls: step.calls.map(shorten) };
@@ -52,10 +70,15 @@ export function shortenTranscript(whole: Transcript, limit: number, heardLimit =
 }
 
 /** Fits what others said into the part of `limit` that the turn itself leaves, at most `heardLimit`. */
-function shortenHeard(transcript: Transcript, limit: number, heardLimit: number): Shortened {
+function shortenHeard(
+  transcript: Transcript,
+  sizeOf: (transcript: Transcript) => number,
+  limit: number,
+  heardLimit: number,
+): Shortened {
   const { heard, ...rest } = transcript;
   if (heard === undefined) return { transcript, notes: [] };
-  const room = Math.min(heardLimit, limit - messageTokens(renderTranscript(rest)));
+  const room = Math.min(heardLimit, limit - sizeOf(rest));
   const fitting = fitHeardTokens(heard, room);
   if (fitting === heard) return { transcript, notes: [] };
   const dropped = heard.messages.length - (fitting?.messages.length ?? 0);
@@ -78,7 +101,7 @@ export function stubInput(inputJson: string, characters: number): string {
   try {
     const input: unknown = JSON.parse(inputJson === "" ? "{}" : inputJson);
     if (typeof input !== "object" || input === null || Array.isArray(input)) throw new TypeError("no object");
-    if (inputJson.length <= characters) return JSON.stringify(input);
+    if (inputJson.length <= characters) return inputJson === "" ? "{}" : inputJson;
     const short = JSON.stringify(input, cutLong);
     return short.length <= characters * 10 ? short : JSON.stringify({ leftOut: cutToCharacters(short, characters) });
   } catch {

@@ -2,6 +2,7 @@
  * The request for a summary: an instruction, the previous summary, and the turns as fenced data. Takes as many of the oldest
  * turns as fit into the budget; the others wait for the next compaction.
  */
+import type { Attachment } from "../ports/message.ts";
 import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
 import { cutToCharacters } from "./cut.ts";
 import { fence } from "./fence.ts";
@@ -87,11 +88,16 @@ function renderTurn(exchange: Transcript, length: (typeof lengths)[number]): str
   return ["<earlier_turn>", ...parts.filter((part) => part !== ""), "</earlier_turn>"].join("\n");
 }
 
-function shortened({ messages, steps, ...rest }: Transcript, length: (typeof lengths)[number]): Transcript {
+function shortened({ heard, messages, steps }: Transcript, length: (typeof lengths)[number]): Transcript {
   const { textCharacters, resultCharacters, inputCharacters } = length;
+  const short = ({ text, summary, ...rest }: Attachment): Attachment =>
+    resultCharacters === 0 ? rest : { ...rest, text: cutToCharacters(text ?? summary ?? "", resultCharacters) };
   return {
-    ...rest,
-    messages: messages.map((message) => ({ ...message, text: cutToCharacters(message.text, textCharacters) })),
+    ...(heard === undefined ? {} : { heard }),
+    messages: messages.map((message) => ({
+      ...{ ...message, text: cutToCharacters(message.text, textCharacters) },
+      attachments: message.attachments.map((one) => ((one.text ?? one.summary) === undefined ? one : short(one))),
+    })),
     steps: steps.map((step) => ({
       ...step,
       text: cutToCharacters(step.text, textCharacters),

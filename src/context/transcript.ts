@@ -3,12 +3,14 @@ import { type EphemeralTexts, notKeptText, resultKey } from "../ports/ephemeral.
 import type { Attachment } from "../ports/message.ts";
 import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
 import { jobIdOf, type ToolImage, type ToolStatus } from "../ports/tool.ts";
-import type { CallRecord, TurnRecord } from "../ports/turn.ts";
-import { emptyFence, fence } from "./fence.ts";
+import type { CallRecord, ShownContext, TurnRecord } from "../ports/turn.ts";
+import { emptyFence, escapeFences, fence } from "./fence.ts";
 import { type HeardMessages, heardIn, renderHeard, timeText } from "./heard.ts";
+import { type RuntimeClock, renderRuntime } from "./sections.ts";
+import { renderShown } from "./shown.ts";
 import { estimateTokens, imageTokens } from "./tokens.ts";
 
-interface SaidMessage {
+export interface SaidMessage {
   author: string;
   /** `platform:id`. */
   authorId: string;
@@ -44,6 +46,8 @@ export interface TakenStep {
 export interface Transcript {
   /** What others said before the first message. */
   heard?: HeardMessages;
+  /** Absent in entries of earlier versions. */
+  shown?: ShownContext[];
   messages: SaidMessage[];
   steps: TakenStep[];
 }
@@ -53,6 +57,7 @@ export function transcriptOf(turn: TurnRecord, ephemeral?: Pick<EphemeralTexts, 
   const heard = heardIn(turn);
   return {
     ...(heard === undefined ? {} : { heard }),
+    ...(turn.shown === undefined ? {} : { shown: turn.shown }),
     messages: turn.messages.map((message) => ({
       author: message.author.name,
       authorId: `${message.platform}:${message.author.id}`,
@@ -93,22 +98,23 @@ function withEphemeral(
     : { ...called, text: called.text.replace(notKeptText, () => text), isEphemeral: true };
 }
 
-/** Returns the model messages of a transcript. The last user message has `runtime`. */
-export function renderTranscript(transcript: Transcript, runtime = ""): ModelMessage[] {
+/** Returns the model messages of a transcript, the same ones with each further step. Without `clock`, only what was said and done. */
+export function renderTranscript(transcript: Transcript, clock?: RuntimeClock): ModelMessage[] {
+  const { heard, shown = [], messages, steps } = transcript;
   const rendered: ModelMessage[] = [];
   let said = 0;
   const say = (until: number) => {
-    const next = transcript.messages.slice(said, until);
+    const next = messages.slice(said, until);
+    const contexts = shown.filter((one) => one.messages > said && one.messages <= until);
+    const head = said === 0 && heard !== undefined ? renderHeard(heard) : "";
     said = Math.max(said, until);
-    const isLast = said >= transcript.messages.length;
-    const head = rendered.length === 0 && transcript.heard !== undefined ? renderHeard(transcript.heard) : "";
-    if (next.length > 0) rendered.push(userMessage(head, next, isLast ? runtime : ""));
+    if (next.length > 0) rendered.push(...userMessages(head, next, contexts, clock));
   };
-  for (const step of transcript.steps) {
+  for (const step of steps) {
     say(Math.max(1, step.seenMessages));
     rendered.push(...stepMessages(step));
   }
-  say(transcript.messages.length);
+  say(messages.length);
   return rendered;
 }
 
@@ -138,25 +144,38 @@ function stepMessages(step: TakenStep): ModelMessage[] {
   return [{ role: "assistant", text, toolCalls, ...(carry === undefined ? {} : { carry }) }, ...results, ...reminder];
 }
 
-/** Builds one text part, then the images. What the person says comes last, because small models answer the end of a text. */
-function userMessage(head: string, said: readonly SaidMessage[], runtime: string): ModelMessage {
-  const text = [head, runtime, ...said.map(renderSaid)].filter((part) => part !== "").join("\n\n");
+/**
+ * One person's words stand alone in a message, behind the facts, because small models answer what they read last: with the facts
+ * and the words in one message, they call tools for questions that need none. Several messages have tags that say who wrote them.
+ */
+function userMessages(
+  head: string,
+  said: readonly SaidMessage[],
+  contexts: readonly ShownContext[],
+  clock: RuntimeClock | undefined,
+): ModelMessage[] {
+  const newest = said.at(-1);
+  if (newest === undefined) return [];
+  const facts = [
+    head,
+    ...(clock === undefined ? [] : [...contexts.map(renderShown), renderRuntime(newest, contexts, clock)]),
+  ];
+  const isAlone = clock !== undefined && said.length === 1 && newest.text.trim() !== "";
+  const rest = isAlone ? newest.attachments.map(renderAttachment) : said.map(renderSaid);
+  const text = [...facts, ...rest].filter((part) => part !== "").join("\n\n");
   const images = said
     .flatMap((message) => message.attachments)
     .flatMap(({ mimeType, imageMimeType = mimeType, imageBase64 }): UserPart[] =>
       imageBase64 === undefined ? [] : [{ type: "image", mimeType: imageMimeType, base64: imageBase64 }],
     );
-  return { role: "user", content: [{ type: "text", text }, ...images] };
+  const first: ModelMessage = { role: "user", content: [{ type: "text", text }, ...images] };
+  if (!isAlone) return [first];
+  return [first, { role: "user", content: [{ type: "text", text: escapeFences(newest.text) }], isWords: true }];
 }
 
-function renderSaid(message: SaidMessage): string {
-  const who = {
-    author: message.author,
-    id: message.authorId,
-    at: timeText(message.at),
-    bot: message.isBot ? "yes" : undefined,
-  };
-  return [fence("message", who, message.text), ...message.attachments.map(renderAttachment)].join("\n");
+function renderSaid({ author, authorId, at, isBot, text, attachments }: SaidMessage): string {
+  const who = { author, id: authorId, at: timeText(at), bot: isBot ? "yes" : undefined };
+  return [fence("message", who, text), ...attachments.map(renderAttachment)].join("\n");
 }
 
 function renderAttachment(attachment: Attachment): string {
@@ -169,6 +188,29 @@ function renderAttachment(attachment: Attachment): string {
   const shown = imageBase64 !== undefined ? "as an image" : summary !== undefined ? "as a summary" : "no";
   if (about.length === 0) return emptyFence("attachment", { ...what, shown });
   return fence("attachment", { ...what, shown }, about.join("\n\n"));
+}
+
+/**
+ * Numbers the calls, because the services' own ids are long, and those of small servers return in each turn. Nine letters and
+ * digits, which is all that Mistral takes. What a model wants back with its calls may name their ids, so these stay.
+ */
+export function withShortIds(messages: readonly ModelMessage[]): ModelMessage[] {
+  let count = 0;
+  const waiting = new Map<string, string>();
+  const numbered = (id: string) => {
+    count += 1;
+    const short = `call${String(count).padStart(5, "0")}`;
+    waiting.set(id, short);
+    return short;
+  };
+  return messages.map((message) => {
+    if (message.role === "user") return message;
+    if (message.role === "tool") return { ...message, callId: waiting.get(message.callId) ?? message.callId };
+    const toolCalls = message.toolCalls.map((call) => ({ ...call, id: numbered(call.id) }));
+    if (message.carry === undefined) return { ...message, toolCalls };
+    for (const { id } of message.toolCalls) waiting.delete(id);
+    return message;
+  });
 }
 
 export function messageTokens(messages: readonly ModelMessage[]): number {

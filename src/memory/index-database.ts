@@ -66,6 +66,9 @@ function prepareAll(database: DatabaseSync) {
       `SELECT passages.id, files.path, scope, kind, heading, at, text, origins FROM json_each (?) AS wanted
        JOIN passages ON passages.id = wanted.value JOIN files ON files.id = passages.file`,
     ),
+    textsOf: database.prepare(
+      "SELECT text FROM passages WHERE file = (SELECT id FROM files WHERE path = ?) AND heading = ?",
+    ),
     countPassages: database.prepare("SELECT count(*) AS count FROM passages"),
     // A long entry is several passages, with the heading and the time of the entry.
     countEntries: database.prepare(

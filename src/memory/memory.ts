@@ -104,6 +104,7 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     warmUp: () => search.warmUp(),
     removeLeftovers: () => removeLeftovers(writtenFolders, inOrder),
     refreshDocuments: documents.refresh,
+    stillKnown: (sources) => search.stillKnown(sources),
     digest: (scope) => search.digest(scope),
     async saveEpisode(episode) {
       const path = await episodes.save(episode);

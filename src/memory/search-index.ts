@@ -11,6 +11,7 @@ import { messageOf } from "../lib/errors.ts";
 import { isDamage, removeDatabase } from "../lib/index-database.ts";
 import { inTransaction } from "../lib/sqlite.ts";
 import { termsOf } from "../lib/text/words.ts";
+import { hashOfNote, type NoteSource } from "../ports/memory.ts";
 import type { Origin } from "../ports/origin.ts";
 import { dayTermsOf } from "./dates.ts";
 import { vectorKeyOf } from "./embedded-text.ts";
@@ -63,6 +64,8 @@ export interface SearchIndex {
   candidates(question: SearchQuestion, scopes: readonly string[], limit: number): PassageHit[];
   neighbours(candidates: readonly PassageHit[], reach: number): Omit<PassageHit, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
+  /** Whether a passage of this text is there. */
+  hasPassage(source: NoteSource): boolean;
   countPassages(): number;
   /** Counts episodes and notes. */
   countEntries(scopes: readonly string[]): number;
@@ -232,6 +235,8 @@ export function createSearchIndex(options: SearchIndexOptions): SearchIndex {
     neighbours: (candidates, reach) =>
       guarded(() => statements.neighbours.all(JSON.stringify(rangesOf(candidates, reach))).map(placeOf)),
     passages: (ids) => guarded(() => statements.passages.all(JSON.stringify(ids)).map(foundPassage)),
+    hasPassage: ({ path, heading, hash }) =>
+      guarded(() => statements.textsOf.all(path, heading).some(({ text }) => hashOfNote(String(text)) === hash)),
     countPassages: () => guarded(() => Number(statements.countPassages.get()?.count ?? 0)),
     countEntries: (scopes) => guarded(() => Number(statements.countEntries.get(JSON.stringify(scopes))?.count ?? 0)),
     query: (work) => guarded(() => work(statements)),

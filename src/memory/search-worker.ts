@@ -2,7 +2,7 @@
 import type { MessagePort } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 import type { ThreadReply } from "../lib/worker-thread.ts";
-import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
+import type { MemoryHit, MemoryQuery, NoteSource } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import { createDigest } from "./digest.ts";
 import {
@@ -35,6 +35,7 @@ export type SearchRequest =
   | { type: "count"; scopes?: string[] }
   | { type: "refresh"; scopes?: string[] }
   | { type: "digest"; scope: Scope }
+  | { type: "known"; sources: readonly NoteSource[] }
   | { type: "documents" }
   | { type: "pages"; document: WaitingDocument; pages: string[] }
   | { type: "purge" }
@@ -46,6 +47,7 @@ export type SearchAnswer =
   | { type: "documents"; scan: DocumentScan }
   | { type: "count"; count: number }
   | { type: "digest"; digest: string }
+  | { type: "known"; sources: NoteSource[] }
   | ({ type: "unembedded" } & Unembedded)
   | ({ type: "embedding-counts" } & EmbeddingCounts)
   | { type: "not-stored"; problem: string }
@@ -118,6 +120,8 @@ export function serve(port: MessagePort, data: SearchWorkerData): void {
         return { type: "count", count: index.countEntries(request.scopes) };
       case "digest":
         return { type: "digest", digest: digestOf(request.scope) };
+      case "known":
+        return { type: "known", sources: request.sources.filter(index.hasPassage) };
       case "refresh":
         for (const scope of request.scopes ?? index.scopes()) {
           index.update([scope]);

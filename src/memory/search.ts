@@ -7,7 +7,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createWorkerThread, type Thread } from "../lib/worker-thread.ts";
 import type { Embedder, EmbeddingMeter } from "../ports/embeddings.ts";
-import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
+import type { MemoryHit, MemoryQuery, NoteSource } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import type { DocumentScan, WaitingDocument } from "./document-scan.ts";
 import { createEmbeddingHealth, type EmbeddedThing } from "./embedding-health.ts";
@@ -23,6 +23,8 @@ export interface Search {
   find(query: MemoryQuery): Promise<MemoryHit[]>;
   /** See `digest.ts`. Rejects if the thread fails. */
   digest(scope: Scope): Promise<string>;
+  /** Returns those that the index has. */
+  stillKnown(sources: readonly NoteSource[]): Promise<NoteSource[]>;
   /** Counts episodes and notes. */
   count(scopes: readonly string[]): Promise<number>;
   countAll(): Promise<number>;
@@ -147,6 +149,11 @@ export function createSearch({ workspace, indexFile, embeddings, thread, log, no
     async digest(scope) {
       const answer = await ask({ type: "digest", scope });
       return answer.type === "digest" ? answer.digest : "";
+    },
+    async stillKnown(sources) {
+      if (sources.length === 0) return [];
+      const answer = await ask({ type: "known", sources });
+      return answer.type === "known" ? answer.sources : [];
     },
     async count(scopes) {
       const answer = await ask({ type: "count", scopes: [...scopes] });

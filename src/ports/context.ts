@@ -3,7 +3,7 @@ import type { InboundMessage } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ModelRequest } from "./provider.ts";
 import type { ToolSpec } from "./tool.ts";
-import type { TurnRecord } from "./turn.ts";
+import type { ShownContext, TurnRecord } from "./turn.ts";
 
 export interface SkillBrief {
   name: string;
@@ -20,6 +20,7 @@ export interface ContextInput {
   /** 1-based number of the model call in its turn. */
   step: number;
   tools: ToolSpec[];
+  /** For this step only, behind everything else. */
   notes: string[];
 }
 
@@ -37,6 +38,8 @@ export interface BuiltContext {
   estimatedTokens: number;
   /** Includes people's own words. */
   origins: Origin[];
+  /** To save with the turn. */
+  shown: ShownContext[];
 }
 
 export interface ContextBuilder {

@@ -1,4 +1,5 @@
 /** Memory is Markdown that people can read. A search covers exactly the given scopes. */
+import { createHash } from "node:crypto";
 import type { Author, MemoryScope, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
@@ -58,9 +59,23 @@ export interface Feedback {
 /** The `tool` of the line that says how a turn without tool calls ended. No tool can have a name with spaces. */
 export const turnWithoutTools = "turn without tools";
 
+/** A passage that a prompt had. */
+export interface NoteSource {
+  path: string;
+  heading: string;
+  /** See `hashOfNote`. */
+  hash: string;
+}
+
+export function hashOfNote(text: string): string {
+  return createHash("sha256").update(text).digest("base64url");
+}
+
 export interface Memory {
   /** Best hits first. Never rejects because of the query text. */
   search(query: MemoryQuery): Promise<MemoryHit[]>;
+  /** Returns those that memory still has, as last searched. */
+  stillKnown(sources: readonly NoteSource[]): Promise<NoteSource[]>;
   /** Summarizes a scope's past decisions and outcomes for the prompt, in at most 2,400 characters. May be empty. */
   digest(scope: Scope): Promise<string>;
   saveEpisode(episode: Episode): Promise<void>;

@@ -38,7 +38,8 @@ export interface Carry {
 export const maxProviderStateLength = 262_144;
 
 export type ModelMessage =
-  | { role: "user"; content: UserPart[] }
+  /** With `isWords`, one person's words and nothing else. Who says them stands in the message before. */
+  | { role: "user"; content: UserPart[]; isWords?: true }
   /** `carry` is present only in the running turn, never in history. */
   | { role: "assistant"; text: string; toolCalls: ModelToolCall[]; carry?: Carry }
   /**

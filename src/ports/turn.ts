@@ -4,6 +4,7 @@ import type { RemoraError } from "../lib/errors.ts";
 import type { BoundFiles } from "./bound-files.ts";
 import type { Heard } from "./earlier.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
+import type { NoteSource } from "./memory.ts";
 import type { InboundMessage, Json, ReplyTarget, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ModelToolCall, StopReason, Usage } from "./provider.ts";
@@ -60,6 +61,29 @@ export interface StepRecord {
   at: number;
 }
 
+/** What a prompt has beside people's words: a note from memory, the digest of preferences, a skill's text. */
+export interface ShownPiece {
+  kind: "note" | "preferences" | "skill";
+  name: string;
+  text: string;
+  origins: Origin[];
+  /** Of a note: where memory has it. */
+  source?: NoteSource;
+}
+
+/** What the prompt says before the messages that had come by then. Later prompts repeat it as it was sent. */
+export interface ShownContext {
+  /** How many of the turn's messages there were. */
+  messages: number;
+  at: number;
+  notes: string[];
+  /** The channel that the person looked at. */
+  lookingAt?: string;
+  /** How many notes only `recall` gives. */
+  withheld: number;
+  pieces: ShownPiece[];
+}
+
 export interface TurnRecord {
   id: string;
   conversationId: string;
@@ -87,6 +111,8 @@ export interface TurnRecord {
   brokenCost?: number;
   /** What was said before the first message. Saved before the first step so that every step has the same prompt. */
   heard?: Heard;
+  /** Saved with each step, oldest first, so that the prompt of a later step begins with that of the earlier one. */
+  shown?: ShownContext[];
   news?: string[];
   failure?: string;
   /** The same messages would fail again in the same way. */

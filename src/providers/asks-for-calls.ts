@@ -9,14 +9,18 @@ const asksForExample =
 
 /** Someone who asks for JSON, or how to call a tool, wants to read it. Looks only at the person's latest words, not at files or the runtime tag. */
 export function asksForCalls({ tools, named = [], messages }: Asked): boolean {
-  const texts = messages.flatMap((message) =>
-    message.role === "user" ? [message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n")] : [],
-  );
-  const said = texts.map((all) =>
-    [...all.matchAll(/<message\b[^>]*>\n([\s\S]*?)\n<\/message>/g)].map(([, words = ""]) => words),
-  );
-  const text = said.findLast((words) => words.length > 0)?.join("\n") ?? texts.at(-1) ?? "";
+  const texts = messages.flatMap((message) => {
+    if (message.role !== "user") return [];
+    const text = message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+    return [{ text, said: message.isWords === true ? [text] : taggedWords(text) }];
+  });
+  const text = texts.findLast(({ said }) => said.length > 0)?.said.join("\n") ?? texts.at(-1)?.text ?? "";
   // One word alone, such as recall, is also a word.
   const names = [...tools, ...named].map(({ name }) => name).filter((name) => name.includes("_"));
   return asksForExample.test(text) || names.some((name) => text.includes(name));
+}
+
+/** Of several messages. */
+export function taggedWords(text: string): string[] {
+  return [...text.matchAll(/<message\b[^>]*>\n?([\s\S]*?)\n?<\/message>/g)].map(([, words = ""]) => words);
 }

@@ -1,11 +1,12 @@
 /** Reads a prompt for the demo model: people's words and tool output, with or without the tags around them. */
 import type { ModelMessage } from "../ports/provider.ts";
+import { taggedWords } from "./asks-for-calls.ts";
 
 export function newestUserText(messages: ModelMessage[]): string {
   const newest = messages.findLast((message) => message.role === "user");
   if (newest?.role !== "user") return "";
   const text = newest.content.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n\n");
-  const said = [...text.matchAll(/<message\b[^>]*>([\s\S]*?)<\/message>/g)].at(-1)?.[1];
+  const said = newest.isWords === true ? text : taggedWords(text).at(-1);
   const own = said ?? text.replaceAll(/<([a-z][a-z_-]*)\b[^>]*>[\s\S]*?<\/\1>/g, "");
   return withoutCodeFence(unescaped(own).trim());
 }

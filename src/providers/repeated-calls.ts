@@ -44,6 +44,7 @@ export function createRepeatedCalls(
 
 /** What tools, attachments and notes say, without what people say themselves. */
 function readTextOf(message: ModelMessage): string[] {
+  if (message.role === "user" && message.isWords === true) return [];
   return othersTextOf(message).map((text) =>
     message.role === "user" ? text.replaceAll(/<message\b[^>]*>\n[\s\S]*?\n<\/message>/g, "") : text,
   );
@@ -88,7 +89,8 @@ function textsIn(value: unknown): string[] {
 
 function othersTextOf(message: ModelMessage): string[] {
   if (message.role === "assistant") return [];
-  if (message.role === "tool") return isSkill(message) ? [] : [message.text];
+  // Why a call did not run is in our own words, which may say what to call instead.
+  if (message.role === "tool") return isSkill(message) || isInvalid(message) ? [] : [message.text];
   return message.content.flatMap((part) => (part.type === "text" ? [part.text] : []));
 }
 
@@ -99,6 +101,10 @@ function othersTextOf(message: ModelMessage): string[] {
 function tagTextOf(message: ModelMessage): string[] {
   if (message.role === "assistant") return [message.text];
   return message.role === "tool" && isSkill(message) ? [message.text] : [];
+}
+
+function isInvalid({ text }: Extract<ModelMessage, { role: "tool" }>): boolean {
+  return /^<tool_result tool="[^"]*" status="invalid">\nNot run: /.test(text);
 }
 
 function isSkill({ name }: Extract<ModelMessage, { role: "tool" }>): boolean {

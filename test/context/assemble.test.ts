@@ -11,6 +11,7 @@ import {
   createMemoryDouble,
   createWorld,
   memoryHit,
+  promptText,
   shares,
   skillBrief,
   systemText,
@@ -106,7 +107,7 @@ describe("the prompt", () => {
       tools,
       notes: ["be quick"],
     });
-    const whole = `${systemText(request)}\n${textOfMessage(request.messages.at(-1))}`;
+    const whole = promptText(request);
     const marks = [
       "<identity>\nYou are kind.\n\nAnn leads.\n</identity>",
       "<procedures>\nWork well.",
@@ -114,17 +115,22 @@ describe("the prompt", () => {
       "- **git** — What git is for\n- **shell** — What shell is for",
       "<tools>",
       "- shell: shell_exec",
+      "conversation: test:c1 on test (channel, others can read it)",
       "<memory>",
       "<preferences>",
       "Ann likes tea",
       '<skills>\n<skill_body name="git">\nDo git well.',
-      "<runtime>",
-      "note: be quick",
-      '<message author="Ann" id="test:ann" at="2026-11-21T08:00Z">\nplease commit\n</message>',
+      "<runtime>\ntime: ",
+      "speaking to you: Ann (test:ann)\n</runtime>",
+      "please commit",
+      "<runtime>\nnote: be quick\n</runtime>",
     ];
     const places = marks.map((mark) => whole.indexOf(mark));
     expect(places).not.toContain(-1);
     expect(places).toEqual(places.toSorted((one, other) => one - other));
+    expect(request.messages.filter((message) => message.role === "user" && message.isWords)).toEqual([
+      { role: "user", content: [{ type: "text", text: "please commit" }], isWords: true },
+    ]);
     expect(request.tools.map(({ name }) => name)).toEqual(["look", "use_tool"]);
     expect(request.named).toEqual([tools[1]]);
     expect(request.maxOutputTokens).toBe(4_096);
@@ -132,7 +138,7 @@ describe("the prompt", () => {
 
   test("works in an empty workspace", async () => {
     const request = await requestFor(turnOf("t1", "hi"));
-    expect(textOfMessage(request.messages[0])).toContain("hi");
+    expect(request.messages.map(textOfMessage).at(-1)).toBe("hi");
     expectWellFormed(request);
   });
 
@@ -144,8 +150,8 @@ describe("the prompt", () => {
     const request = await requestFor(turnOf("t1", "what do you know?"), { memory });
     const payer = { user: { id: "ann" }, scope: "channel:c1" };
     expect(asked).toMatchObject([{ query: "what do you know?", scopes: ["channel:c1", "shared"], limit: 24, payer }]);
-    expect(systemText(request)).toContain("known to all");
-    expect(systemText(request)).not.toContain("canary");
+    expect(promptText(request)).toContain("known to all");
+    expect(promptText(request)).not.toContain("canary");
   });
 
   test("asks memory once a turn, so that the steps of a turn share their prefix", async () => {
@@ -154,10 +160,11 @@ describe("the prompt", () => {
     const builder = world.builder({ memory, now: () => (clock += 1_000) });
     const turn = turnOf("t1", "go");
     const first = await builder.build({ turn, step: 1, tools: [toolSpec("a")], notes: [] });
+    turn.shown = first.shown;
     turn.steps.push(stepRecord("looking", [callRecord("c1", "done")], { seenMessages: 1 }));
     const second = await builder.build({ turn, step: 2, tools: [toolSpec("a")], notes: [] });
     expect(second.request.system).toEqual(first.request.system);
-    expect(second.request.messages.slice(0, 1)).toEqual(first.request.messages);
+    expect(second.request.messages.slice(0, 2)).toEqual(first.request.messages);
     expect(asked.length).toBe(1);
     await builder.remember(turn);
     await builder.build({ turn: turnOf("t2", "again"), step: 1, tools: [], notes: [] });
@@ -174,7 +181,7 @@ describe("the prompt", () => {
     ) as [TurnRecord, TurnRecord, TurnRecord];
     for (const turn of [first, edited, late]) for (const message of turn.messages) builder.prepare(message);
     expect(asked.length).toBe(3);
-    expect(systemText((await built(first)).request)).toContain("a note");
+    expect(promptText((await built(first)).request)).toContain("a note");
     expect(asked.length).toBe(3);
     edited.messages = edited.messages.map((message) => ({ ...message, text: "about something else" }));
     await built(edited);
@@ -200,7 +207,7 @@ describe("the prompt", () => {
   });
 
   const bodiesIn = (request: ModelRequest) =>
-    [...systemText(request).matchAll(/<skill_body name="([\w-]+)">/g)].map((match) => match[1]);
+    [...promptText(request).matchAll(/<skill_body name="([\w-]+)">/g)].map((match) => match[1]);
 
   test("takes every triggered skill that the share has room for, and says what was left out and why", async () => {
     const skills = Array.from({ length: 12 }, (_, index) => skillBrief(`s${index}`, { triggers: ["deploy"] }));
@@ -245,8 +252,8 @@ describe("the prompt", () => {
     const builder = world.builder({ memory });
     await builder.remember(turnOf("t0", said, { steps: [stepRecord("Noted.")] }));
     const { request } = await builder.build({ turn: turnOf("t1", "when?"), step: 1, tools: [], notes: [] });
-    expect(systemText(request)).not.toContain(said.toUpperCase());
-    expect(systemText(request)).toContain("something else");
+    expect(promptText(request)).not.toContain(said.toUpperCase());
+    expect(promptText(request)).toContain("something else");
   });
 
   test("carries the model that a person chose for the conversation", async () => {
@@ -378,18 +385,23 @@ describe("the running turn", () => {
     });
     const request = await requestFor(turn);
     expectWellFormed(request);
-    expect(request.messages.slice(1)).toEqual([
-      { role: "assistant", text: "", toolCalls: turn.steps[0]?.calls.map((call) => call.raw) },
+    const [first, second] = turn.steps[0]?.calls.map(({ raw }) => raw) ?? [];
+    const toolCalls = [
+      { ...first, id: "call00001" },
+      { ...second, id: "call00002" },
+    ];
+    expect(request.messages.slice(2)).toEqual([
+      { role: "assistant", text: "", toolCalls },
       {
         role: "tool",
-        callId: "c1",
+        callId: "call00001",
         name: "shell_exec",
         text: '<tool_result tool="shell_exec" status="ok">\nfine&lt;/tool_result>\n</tool_result>',
         isError: false,
       },
       {
         role: "tool",
-        callId: "c2",
+        callId: "call00002",
         name: "shell_exec",
         text: '<tool_result tool="shell_exec" status="none">\nno result\n</tool_result>',
         isError: true,
@@ -401,9 +413,9 @@ describe("the running turn", () => {
     const turn = turnOf("t1", "go", { steps: [stepRecord("working", [callRecord("c1", "ok")], { seenMessages: 1 })] });
     turn.messages.push(inboundMessage({ id: "m2", text: "and hurry", at }));
     const { messages } = await requestFor(turn);
-    expect(messages.map((message) => message.role)).toEqual(["user", "assistant", "tool", "user"]);
-    expect(textOfMessage(messages[0])).not.toContain("<runtime>");
-    expect(textOfMessage(messages[3])).toMatch(/<runtime>[\s\S]*and hurry/);
+    expect(messages.map((message) => message.role)).toEqual([...["user", "user", "assistant", "tool", "user", "user"]]);
+    expect(textOfMessage(messages[4])).toMatch(/^<runtime>\ntime: .*\nspeaking to you: Ann/);
+    expect(textOfMessage(messages[5])).toBe("and hurry");
   });
 
   test("shows images as images, text attachments as data, and names the rest", async () => {
@@ -455,7 +467,9 @@ describe("the running turn", () => {
         "Problem: It was deleted.",
         "</attachment>",
         `<attachment name="d.png" type="image/png" bytes="3" path="${path}" shown="as an image">`,
-      ].join("\n"),
+      ]
+        .join("\n\n")
+        .replaceAll(/\n\n(?=PDF|HEIC|Problem: It|<\/)/g, "\n"),
     );
     const image = { type: "image", mimeType: "image/jpeg", base64: "AAAA" };
     expect(message?.role === "user" && message.content.at(-1)).toEqual(image);
@@ -470,7 +484,7 @@ describe("the running turn", () => {
     const results = request.messages.filter((message) => message.role === "tool").map((message) => message.text.length);
     expect(results[0]).toBeLessThan(400);
     expect(results.at(-1)).toBeGreaterThan(30_000);
-    expect(textOfMessage(request.messages[0])).toContain(`keep me ${"x ".repeat(500)}end`);
+    expect(textOfMessage(request.messages[1])).toBe(`keep me ${"x ".repeat(500)}end`);
     expectWellFormed(request);
   });
 
@@ -527,7 +541,7 @@ describe("the running turn", () => {
           expectWellFormed(built.request);
           const mandatory = estimateTokens(said) + 2 * estimateTokens(earlier.at(-1) ?? "") + 400;
           expect(built.estimatedTokens).toBeLessThanOrEqual(Math.max(4_000, mandatory));
-          expect(bare.request.messages.at(-1)).toEqual(built.request.messages.at(-1));
+          if (said.trim() !== "") expect(bare.request.messages.at(-1)).toEqual(built.request.messages.at(-1));
         },
       ),
       { numRuns: 40 },

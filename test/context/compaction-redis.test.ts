@@ -36,7 +36,13 @@ describe.skipIf(missingRedis !== undefined)(`Compaction with Redis${redisNote}`,
     return state;
   };
   const historyOn = ({ store, withLock }: Pick<DurableState, "store" | "withLock">) =>
-    createHistory({ store, log: silentLog, idleMs: null, ...(withLock === undefined ? {} : { withLock }) });
+    createHistory({
+      store,
+      log: silentLog,
+      idleMs: null,
+      maxTokens: 100_000,
+      ...(withLock === undefined ? {} : { withLock }),
+    });
 
   test("no turn is lost or doubled, and only one of them asks the model at a time", async () => {
     let running = 0;

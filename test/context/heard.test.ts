@@ -61,7 +61,7 @@ describe("the prompt", () => {
         "</earlier>",
       ].join("\n"),
     );
-    expect(text.indexOf("</earlier>")).toBeLessThan(text.indexOf("<message"));
+    expect(text).toMatch(/<\/earlier>\n\n<runtime>[^<]*<\/runtime>\nhello$/);
   });
 
   test("says how many messages are missing, and the notes are not in the fence", async () => {
@@ -176,12 +176,12 @@ describe("the history", () => {
   });
   const next = () => promptOf(turnRecord({ id: "next" }));
 
-  test("keeps what was heard in short form, and shorter when the exchange is not the newest", async () => {
-    const builder = world.builder();
+  test("keeps what was heard as it was sent, and in short form once the history is cut", async () => {
+    const builder = world.builder({ history: world.history({ maxTokens: 1_200 }) });
     await builder.remember(answered("one", [line("b", `start ${"x".repeat(2_000)}`, { files: ["plan.pdf"] })]));
     const first = await next();
-    expect(first).toMatch(/test:ben "Ben" \(files: "plan.pdf"; message b\): start x{400,500}…/);
-    await builder.remember(answered("two", []));
+    expect(first).toMatch(/test:ben "Ben" \(files: "plan.pdf"; message b\): start x{2000}\n/);
+    for (let index = 0; index < 12; index += 1) await builder.remember(answered(`more ${index}`, []));
     expect(await next()).toMatch(/start x{100,160}…/);
   });
 

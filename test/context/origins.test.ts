@@ -5,7 +5,7 @@ import { type Origin, originOf, originOfPerson, originText, untrustedFor } from 
 import type { ToolSpec } from "../../src/ports/tool.ts";
 import type { StepRecord, TurnRecord } from "../../src/ports/turn.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
-import { createMemoryDouble, createWorld, memoryHit, textOfMessage, type World } from "./world.ts";
+import { createMemoryDouble, createWorld, memoryHit, promptText, textOfMessage, type World } from "./world.ts";
 
 let world: World;
 beforeEach(() => {
@@ -82,7 +82,7 @@ test("memory keeps the people it comes from; what comes from outside is only for
   expect(await untrusted(builder)).toEqual(["message of Ben (by way of memory)"]);
   const turn = turnRecord({ id: "t9", messages: [inboundMessage({ text: "rules?" })] });
   const { request } = await builder.build({ turn, step: 1, tools: [], notes: [] });
-  const system = request.system.map(({ text }) => text).join("\n");
+  const system = promptText(request);
   expect(system).toContain("Ben likes tea");
   expect(system).not.toContain("Ignore the rules");
   expect(system).toContain("1 more passages contain text from web pages, tools or attachments. Call recall");
@@ -142,7 +142,8 @@ test("whatever a program says about its tools is in no prompt without the progra
       const { request, origins } = await builder.build({ turn, step: 1, tools, notes: [] });
       const { named: _named, messages, ...rest } = request;
       // What the person's history calls is not what the program says.
-      const isShown = JSON.stringify(rest).includes(secret);
+      const said = messages.filter(({ role }) => role === "user");
+      const isShown = JSON.stringify([rest, said]).includes(secret);
       expect(isShown).toBe(origins.some(({ kind, name: from }) => kind === "mcp" && from === "hub0"));
       const shouldShow = loaded === "a call" || loaded === "the tool" || (loaded === "mcp" && programs === 1);
       expect([loaded, programs, isShown]).toEqual([loaded, programs, shouldShow]);

@@ -13,7 +13,7 @@ import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { cachedShares, shareOf } from "../doubles/prompt-cache.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
 import { apis, collect } from "../providers/apis.ts";
-import { createWorld, type World } from "./world.ts";
+import { createWorld, promptText, type World } from "./world.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 const set = await loadSkills([join(project, "skills")]);
@@ -94,7 +94,7 @@ describe("a message of one line", () => {
       tools,
       notes: [],
     });
-    const text = request.system.map((part) => part.text).join("\n");
+    const text = promptText(request);
     expect(text).toContain('<skill_body name="schedule">');
     expect(text).toMatch(/<skill_tools>\n### schedule_list\n[\s\S]*### schedule_remove\n[\s\S]*\n- id: string\. /);
   });
@@ -212,11 +212,12 @@ describe("tools that a conversation has loaded", () => {
     await builder().remember({ ...first, endedAt: at });
     const textFor = async (turn: TurnRecord) => {
       const { request } = await builder().build({ turn, step: 1, tools, notes: [] });
-      return request.system.map((part) => part.text).join("\n");
+      return promptText(request);
     };
     const next = await textFor(turnOf(said("and now?"), "t2"));
     for (const known of ["### chat_post", "### chat_upload", "### data_query"]) expect(next).toContain(known);
     expect(next).not.toContain("### data_chart");
+    expect(next.split("### chat_post\n").length).toBe(2);
     expect(await textFor(turnOf(said("and now?", "slack"), "t3"))).not.toContain("###");
   });
 
@@ -227,15 +228,19 @@ describe("tools that a conversation has loaded", () => {
       called("c2", "recall", '{"query":"x"}', "no"),
     ]);
     const { request } = await builder().build({ turn, step: 2, tools, notes: [] });
-    expect(request.messages.slice(1)).toMatchObject([
+    expect(request.messages.slice(2)).toMatchObject([
       {
         toolCalls: [
-          { id: "c1", name: "use_tool", inputJson: '{"name":"chat_post","input":{"text":"hi"}}' },
-          { id: "c2", name: "recall", inputJson: '{"query":"x"}' },
+          { id: "call00001", name: "use_tool", inputJson: '{"name":"chat_post","input":{"text":"hi"}}' },
+          { id: "call00002", name: "recall", inputJson: '{"query":"x"}' },
         ],
       },
-      { callId: "c1", name: "use_tool", text: expect.stringContaining('<tool_result tool="chat_post" status="ok">') },
-      { callId: "c2", name: "recall" },
+      {
+        callId: "call00001",
+        name: "use_tool",
+        text: expect.stringContaining('<tool_result tool="chat_post" status="ok">'),
+      },
+      { callId: "call00002", name: "recall" },
     ]);
   });
 });

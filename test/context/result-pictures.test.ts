@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { createRuntimeClock } from "../../src/context/sections.ts";
 import { shortenTranscript } from "../../src/context/shorten.ts";
 import { imageTokens } from "../../src/context/tokens.ts";
 import { messageTokens, renderTranscript, transcriptOf } from "../../src/context/transcript.ts";
@@ -23,6 +24,8 @@ function step(name: string, text: string, pictures: number): StepRecord {
 
 const rendered = (steps: StepRecord[]) => transcriptOf(turnRecord({ steps }));
 
+const clock = createRuntimeClock();
+
 function picturesIn(messages: readonly ModelMessage[]): string[] {
   return messages.flatMap((message) =>
     message.role === "tool" ? (message.images ?? []).map(({ base64 }) => base64) : [],
@@ -38,11 +41,18 @@ test("older pictures are left out first, then texts are cut, and the newest pict
   const steps = [step("a", "x ".repeat(900), 1), step("b", "y ".repeat(900), 1), step("c", "a chart", 1)];
   const whole = messageTokens(renderTranscript(rendered(steps)));
   const at = (limit: number) => {
-    const { transcript, notes } = shortenTranscript(rendered(steps), limit);
+    const { transcript, notes } = shortenTranscript(rendered(steps), clock, limit);
     const messages = renderTranscript(transcript);
-    return { pictures: picturesIn(messages), texts: messages.slice(1).map(textOfMessage), notes };
+    return {
+      pictures: picturesIn(messages),
+      texts: messages.filter(({ role }) => role !== "user").map(textOfMessage),
+      notes,
+    };
   };
-  expect(at(whole - 100)).toMatchObject({ pictures: ["b0", "c0"], notes: ["step 1: pictures are left out"] });
+  expect(at(whole - 100)).toMatchObject({
+    pictures: ["c0"],
+    notes: ["step 1: pictures are left out", "step 2: pictures are left out"],
+  });
   const both = at(whole - imageTokens - 100);
   expect(both.pictures).toEqual(["c0"]);
   expect(both.texts[1]).toContain("x ".repeat(900).trim());
@@ -59,7 +69,7 @@ test("whatever fits or not, a picture is either shown or its text says that it i
     fc.property(anySteps, fc.integer({ min: 0, max: 12_000 }), (made, limit) => {
       const steps = made.map(({ text, pictures }, index) => step(`s${index}`, text, pictures));
       const before = renderTranscript(rendered(steps));
-      const messages = renderTranscript(shortenTranscript(rendered(steps), limit).transcript);
+      const messages = renderTranscript(shortenTranscript(rendered(steps), clock, limit).transcript);
       expect(messageTokens(messages)).toBeLessThanOrEqual(Math.max(limit, messageTokens(before)));
       for (const [index, { pictures }] of made.entries()) {
         const message = messages.find((each) => each.role === "tool" && each.name === `s${index}`);

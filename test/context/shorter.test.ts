@@ -59,8 +59,8 @@ test("keeps the system prompt, the newest messages and this turn's results, and 
     shorter.messages.flatMap((message) => (message.role === "assistant" ? message.toolCalls.map(({ id }) => id) : [])),
   ];
   expect([results, calls]).toEqual([
-    ["c1", "c2"],
-    ["c1", "c2"],
+    ["call00001", "call00002"],
+    ["call00001", "call00002"],
   ]);
   expect(tokensOf(shorter)).toBeLessThan(tokensOf(built.request) * 0.65);
   // The same every time, so that a retry after a crash asks the same.

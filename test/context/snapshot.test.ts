@@ -134,7 +134,7 @@ describe("a snapshot", () => {
     const said: string[] = [];
     const log = { ...silentLog, error: (_fields: object, message: string) => void said.push(message) };
     const built = await world.builder({ log }).build({ turn: turnOf("t1", "hi"), step: 1, tools: [], notes: [] });
-    expect(built.request.messages.length).toBe(1);
+    expect(built.request.messages.length).toBe(2);
     expect(said).toEqual(["could not write the snapshot of a model call"]);
   });
 

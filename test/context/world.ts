@@ -21,6 +21,7 @@ export function createMemoryDouble(hits: MemoryHit[] = [], digest = "") {
       asked.push(query);
       return hits.filter((hit) => query.scopes.includes(hit.scope)).slice(0, query.limit);
     },
+    stillKnown: async (sources) => [...sources],
     digest: async () => digest,
     saveEpisode: async () => {},
     recordFeedback: async () => {},
@@ -44,7 +45,7 @@ export function createWorld(): World {
   const workspace = mkdtempSync(join(tmpdir(), "context-"));
   const store = createInMemoryStore();
   const history = (changes: Partial<HistoryOptions> = {}) =>
-    createHistory({ store, log: silentLog, idleMs: null, ...changes });
+    createHistory({ store, log: silentLog, idleMs: null, maxTokens: 100_000, ...changes });
   const options = (changes: Partial<ContextBuilderOptions> = {}): ContextBuilderOptions => ({
     workspace,
     history: history(changes.now === undefined ? {} : { now: changes.now }),
@@ -110,6 +111,11 @@ export function memoryHit(text: string, changes: Partial<MemoryHit> = {}): Memor
 
 export function systemText(request: ModelRequest): string {
   return request.system.map((part) => part.text).join("\n\n");
+}
+
+/** All of a prompt, in its order. */
+export function promptText(request: ModelRequest): string {
+  return [systemText(request), ...request.messages.map(textOfMessage)].join("\n\n");
 }
 
 export function textOfMessage(message: ModelMessage | undefined): string {

@@ -119,6 +119,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     },
     memory: {
       search: async () => [],
+      stillKnown: async (sources) => [...sources],
       digest: async () => "",
       async saveEpisode(episode) {
         await options.saveEpisode?.(episode);
@@ -152,7 +153,7 @@ function contextDouble(known: ToolSpec[]): TurnDeps["context"] {
     async build({ turn, tools, notes }) {
       const said = turn.messages.map((message) => message.text).join("\n");
       const request = {
-        system: notes.map((text) => ({ text, isCacheable: false })),
+        system: [...notes, ...(turn.news ?? [])].map((text) => ({ text, isCacheable: false })),
         messages: [
           { role: "user" as const, content: [{ type: "text" as const, text: said }] },
           ...turn.steps.flatMap((step) => [
@@ -169,7 +170,7 @@ function contextDouble(known: ToolSpec[]): TurnDeps["context"] {
         tools,
         maxOutputTokens: 100,
       };
-      return { request, snapshotPath: "", estimatedTokens: 0, origins: originsOfTurn(turn, known) };
+      return { request, snapshotPath: "", estimatedTokens: 0, origins: originsOfTurn(turn, known), shown: [] };
     },
     remember: async () => {},
     forget: async () => {},

@@ -65,7 +65,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const step = turn.steps.length + 1;
   const { tools, mayCall, notes } = offeredTools(run, permit.declinedBy);
   if (step === 1) turn.news = await deps.drafts.news(turn);
-  const built = await deps.context.build({ turn, step, tools, notes: [...notes, ...(turn.news ?? [])] });
+  const built = await deps.context.build({ turn, step, tools, notes });
+  turn.shown = built.shown;
   deps.events.emit("context.built", {
     ...fields,
     step,

@@ -1,0 +1,87 @@
+/**
+ * What a prompt has beside people's words: notes from memory, preferences, the texts of skills. They stand before the words
+ * that brought them up, and later prompts repeat them there, because each change of what was sent before makes the service
+ * read everything behind it again. A text that the prompt already has is not sent twice. One that no longer holds, because it
+ * was forgotten or edited, leaves the prompt.
+ */
+import type { SkillBrief } from "../ports/context.ts";
+import { hashOfNote, type MemoryHit, type NoteSource } from "../ports/memory.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import type { ShownContext, ShownPiece } from "../ports/turn.ts";
+import type { TextPiece } from "./candidates.ts";
+import type { Exchange } from "./history.ts";
+import { renderTools } from "./named-tools.ts";
+import { renderMemory, renderPreferences, renderSkillBody, renderSkills } from "./sections.ts";
+
+export interface CurrentTexts {
+  briefs: readonly SkillBrief[];
+  named: readonly ToolSpec[];
+  digest: string;
+  /** Whether memory still has a note. */
+  has(source: NoteSource): boolean;
+}
+
+export function sourceOf({ path, heading, text }: Pick<MemoryHit, "path" | "heading" | "text">): NoteSource {
+  return { path, heading, hash: hashOfNote(text) };
+}
+
+export function sourceKey({ path, heading, hash }: NoteSource): string {
+  return `${path}\0${heading}\0${hash}`;
+}
+
+export function renderShown({ pieces, withheld }: ShownContext): string {
+  const textsOf = (isWanted: (kind: ShownPiece["kind"]) => boolean) =>
+    pieces.filter(({ kind }) => isWanted(kind)).map(({ text }) => text);
+  const memory = renderMemory(
+    textsOf((kind) => kind !== "skill"),
+    withheld,
+  );
+  return [memory, renderSkills(textsOf((kind) => kind === "skill"))].filter((part) => part !== "").join("\n\n");
+}
+
+export function shownPieceOf({ kind, name, text, origins, source }: TextPiece): ShownPiece {
+  return { kind, name, text, origins: [...origins], ...(source === undefined ? {} : { source }) };
+}
+
+/** Takes out what no longer holds. Returns the same objects where nothing changes. */
+export function withCurrent(exchanges: readonly Exchange[], current: CurrentTexts, share: number): Exchange[] {
+  return exchanges.map((exchange) => {
+    if (exchange.shown === undefined) return exchange;
+    const shown = exchange.shown.map((one) => ({
+      ...one,
+      pieces: one.pieces.filter((piece) => isCurrent(piece, current, share)),
+    }));
+    const isSame = shown.every(({ pieces }, index) => pieces.length === exchange.shown?.[index]?.pieces.length);
+    return isSame ? exchange : { ...exchange, shown };
+  });
+}
+
+function isCurrent({ kind, text, name, source }: ShownPiece, current: CurrentTexts, share: number): boolean {
+  if (kind === "note") return source !== undefined && current.has(source);
+  if (kind === "preferences") return current.digest.trim() !== "" && text === renderPreferences(current.digest);
+  const brief = current.briefs.find((one) => one.name === name);
+  const hasBody = text.includes("<skill_body ");
+  if (hasBody && (brief === undefined || !text.includes(renderSkillBody(brief, bodyTokens(share))))) return false;
+  const described = [...text.matchAll(/^### (\S+)$/gm)].map(([, tool]) => tool);
+  if (!text.includes("<skill_tools>")) return true;
+  return text.endsWith(renderTools(current.named.filter((tool) => described.includes(tool.name))));
+}
+
+/** Of one skill's body, so that one skill leaves room for another. */
+export function bodyTokens(share: number): number {
+  return Math.floor(share / 2);
+}
+
+export interface ShownBefore {
+  has(piece: Pick<ShownPiece, "kind" | "text">): boolean;
+  /** People were told that `recall` has more. */
+  isHinted: boolean;
+}
+
+/** What the shown exchanges and the earlier messages of the running turn have. */
+export function shownBefore(exchanges: readonly Exchange[], running: readonly ShownContext[]): ShownBefore {
+  const all = [...exchanges.flatMap(({ shown = [] }) => shown), ...running];
+  const keyOf = ({ kind, text }: Pick<ShownPiece, "kind" | "text">) => `${kind}\0${text}`;
+  const keys = new Set(all.flatMap(({ pieces }) => pieces.map(keyOf)));
+  return { has: (piece) => keys.has(keyOf(piece)), isHinted: all.some(({ withheld }) => withheld > 0) };
+}
