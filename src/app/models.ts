@@ -15,12 +15,14 @@ import { isKnownService } from "../providers/patience.ts";
 import { createRefusedKeys } from "../providers/refused-keys.ts";
 import { createProviders, type ProviderStatus, warningsOf } from "../providers/select.ts";
 import { createProxyRules } from "../proxy/proxy-rules.ts";
-import { createPriceList, type PriceOf } from "../usage/prices.ts";
+import { createPriceList, isHourCheaper, type PriceOf } from "../usage/prices.ts";
 import { type BudgetedUsageMeter, createUsageMeter } from "../usage/usage.ts";
 import { endingChecks } from "./model-endings.ts";
 import { type AppOptions, type Role, takesTurns } from "./options.ts";
 import type { State } from "./state.ts";
 
+/** Then nobody knows what is cheaper. */
+const noPrice = { input: 0, output: 0 };
 const noNetwork = "this machine has no network";
 
 export interface Models {
@@ -41,19 +43,23 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
   const { settings, role, log } = options;
   const { ledger, store, events } = state;
   const { config } = settings;
+  const priceOf = createPriceList({
+    configured: config.models.prices,
+    hasOwnAddress: (provider) => hasOwnAddress(settings, provider),
+  });
+  const chosenBy = {
+    refusesDemo: refusesDemo(settings, role),
+    isHourCheaper: (model: string) => isHourCheaper(priceOf(model) ?? noPrice),
+  };
   const {
     providers: ready,
     statuses,
     demoInstead,
     lookAgain,
   } = options.providers === undefined
-    ? await createProviders({ ...providerSettings(settings), refusesDemo: refusesDemo(settings, role) }, signal)
+    ? await createProviders({ ...providerSettings(settings), ...chosenBy }, signal)
     : { providers: options.providers, statuses: [], demoInstead: "", lookAgain: undefined };
   const { dollars } = config.limits;
-  const priceOf = createPriceList({
-    configured: config.models.prices,
-    hasOwnAddress: (provider) => hasOwnAddress(settings, provider),
-  });
   const hasCost = (model: string) => priceOf(model) !== undefined || reportsCost(settings, model);
   const chosen = hasBudget(dollars) && dollars.unpriced === "refuse" ? pricedFirst(ready, hasCost, log) : ready;
   const refusedKeys = createRefusedKeys(store);

@@ -12,6 +12,17 @@ export interface Tries {
   left: number;
 }
 
+/**
+ * For the prompt caches of services. The prompt only grows at its end: tools and system are the same for all conversations of a
+ * place, and within a conversation each request begins with what the one before had, until the history is cut.
+ */
+export interface CacheHint {
+  /** A digest that names nobody. Services send requests with the same key to where their common beginning is cached. */
+  key: string;
+  /** How long the pauses between this conversation's turns usually are. Undefined in its first turn. */
+  pauseMs?: number;
+}
+
 /** Stable parts come first so that the provider can cache the beginning of the prompt. */
 export interface SystemPart {
   text: string;
@@ -68,6 +79,8 @@ export interface ModelRequest {
   maxOutputTokens: number;
   /** The `provider/model` that a person chose for this conversation. */
   preferredModel?: string;
+  /** Without it, caches are used as if the next request came at once. */
+  cache?: CacheHint;
   /** The person who asked, as a digest. Services use it to tell misuse by one person from that of a whole installation. */
   endUser?: string;
   /** Nobody waits for the answer, so people's requests go first, and it ends with `provider.busy` if one comes. */
@@ -96,6 +109,8 @@ export interface Usage {
   outputTokens: number;
   cacheReadTokens: number;
   cacheWriteTokens: number;
+  /** Those of `cacheWriteTokens` that stay for an hour, at a higher price. */
+  cacheWriteHourTokens?: number;
   /** US dollars that the service itself says it charges for the call. Absent if it does not say. */
   cost?: number;
 }

@@ -27,7 +27,7 @@ const updates: Anthropic.Beta.BetaThinkingConfigAdaptive = { type: "adaptive", d
 
 export interface ClaudeParameters {
   body: Pick<Anthropic.MessageCreateParamsStreaming, "thinking" | "output_config" | "metadata">;
-  headers: Record<string, string>;
+  betas: string[];
   /** Those that the service may refuse. */
   sent: OptionalParameter[];
   /** Its text is for people. */
@@ -48,7 +48,7 @@ export function claudeParameters(
       ...(level === undefined ? {} : { output_config: { effort: level } }),
       ...(person === undefined ? {} : { metadata: { user_id: person } }),
     },
-    headers: shown?.type === "adaptive" ? { "anthropic-beta": updatesBeta } : {},
+    betas: shown?.type === "adaptive" ? [updatesBeta] : [],
     sent: [
       ...(shown === undefined ? [] : [thinking]),
       ...(level === undefined ? [] : [effort]),

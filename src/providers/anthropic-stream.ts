@@ -119,17 +119,19 @@ function startedCall(block: Anthropic.ToolUseBlock): ModelToolCall {
   return { id: block.id, name: block.name, inputJson: whole === "{}" ? "" : whole };
 }
 
-type WireUsage = Partial<Record<keyof Anthropic.MessageDeltaUsage, unknown>>;
+type WireUsage = Partial<Record<keyof Anthropic.MessageDeltaUsage | keyof Anthropic.Usage, unknown>>;
 
 /** Counts in `message_delta` are totals and replace those of `message_start`. */
 function count(usage: Usage, wire: WireUsage | undefined): void {
   if (!wire) return;
   const { input_tokens: input, output_tokens: output } = wire;
-  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = wire;
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written, cache_creation: lives } = wire;
   usage.inputTokens = tokensIn(input ?? usage.inputTokens);
   usage.outputTokens = tokensIn(output ?? usage.outputTokens);
   usage.cacheReadTokens = tokensIn(read ?? usage.cacheReadTokens);
   usage.cacheWriteTokens = tokensIn(written ?? usage.cacheWriteTokens);
+  const hour = isJsonObject(lives) ? tokensIn(lives.ephemeral_1h_input_tokens) : 0;
+  if (hour > 0) usage.cacheWriteHourTokens = hour;
 }
 
 const categories: Readonly<Record<string, string>> = {

@@ -2,6 +2,14 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
+import {
+  type CacheMark,
+  cacheParameters,
+  type MessageBlocks,
+  systemOf,
+  withBreakpoints,
+  withToolMark,
+} from "./anthropic-cache.ts";
 import { type ClaudeParameters, claudeParameters, type Effort } from "./anthropic-parameters.ts";
 import { callBlock, carriedBlocks, createPrefix, type Prefix } from "./anthropic-thinking.ts";
 import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
@@ -21,12 +29,9 @@ export interface AnthropicOptions extends SettingNames {
   /** Left out for models that are known not to have it. */
   effort?: Effort;
   timeouts?: Timeouts;
+  /** Whether the prompt of two turns costs less if the service keeps it for an hour between them. By default, never. */
+  isHourCheaper?(model: string): boolean;
 }
-
-/** The maximum that the service accepts in one request. */
-const breakpoints = 4;
-const messageBreakpoints = 2;
-const cacheMark = { cache_control: { type: "ephemeral" as const } };
 
 const ownUrl = "https://api.anthropic.com";
 
@@ -64,11 +69,14 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
     stream(request, signal) {
       const place = anthropicPlace(modelOf(request, "anthropic", model), { ...options, baseUrl }, keyNow());
       const wanted = { effort, endUser: request.endUser };
-      const { sent } = claudeParameters(place.model, wanted);
+      const life = { isHourCheaper: options.isHourCheaper?.(`anthropic/${place.model}`) ?? false, isOwn };
+      const sent = [...cacheParameters(request.cache, life).sent, ...claudeParameters(place.model, wanted).sent];
       const answer = (asked: ModelRequest, leftOut: ReadonlySet<string>) => {
         const chosen = claudeParameters(place.model, wanted, leftOut);
-        const headers = { ...keyHeader(), ...chosen.headers };
-        const open = (call: StreamCall) => ask(place, withClient, asked, { ...chosen, headers }, call);
+        const { mark, betas } = cacheParameters(request.cache, life, leftOut);
+        const all = [...chosen.betas, ...betas];
+        const headers = { ...keyHeader(), ...(all.length === 0 ? {} : { "anthropic-beta": all.join(",") }) };
+        const open = (call: StreamCall) => ask(place, withClient, asked, { ...chosen, headers, mark }, call);
         return guardedStream({ place, timeouts, request: asked, open }, signal);
       };
       return pictures.stream(place.model, request, (asked) =>
@@ -90,14 +98,19 @@ function anthropicPlace(model: string, options: AnthropicOptions & { baseUrl: st
   };
 }
 
+interface Chosen extends Omit<ClaudeParameters, "betas"> {
+  headers: Record<string, string>;
+  mark: CacheMark | undefined;
+}
+
 async function* ask(
   place: ProviderPlace,
   withClient: WithClient<Anthropic>,
   request: ModelRequest,
-  { body: chosen, headers, showsThinking }: ClaudeParameters,
+  { body: chosen, headers, showsThinking, mark: cacheMark }: Chosen,
   call: StreamCall,
 ): AsyncGenerator<StreamPiece> {
-  const { body, mark } = messagesBody(request, place.model);
+  const { body, mark } = messagesBody(request, place.model, cacheMark);
   const { signal } = call;
   // With the first request, so that a start does not wait for it.
   const { readAnswer } = await import("./anthropic-stream.ts");
@@ -110,15 +123,16 @@ async function* ask(
 function messagesBody(
   request: ModelRequest,
   model: string,
+  cacheMark: CacheMark | undefined,
 ): { body: Anthropic.MessageCreateParamsStreaming; mark: () => string } {
-  const tools = toolsOf(request);
-  const system = systemOf(request, breakpoints - (tools.length > 0 ? 1 : 0) - messageBreakpoints);
+  const system = systemOf(request, cacheMark);
+  const tools = withToolMark(toolsOf(request), system, cacheMark);
   const prefix = createPrefix(system, tools);
   const messages = messagesOf(request.messages, model, prefix);
   const body: Anthropic.MessageCreateParamsStreaming = {
     model,
     max_tokens: request.maxOutputTokens,
-    messages: withBreakpoints(messages),
+    messages: withBreakpoints(messages, cacheMark),
     stream: true,
     ...(system.length > 0 ? { system } : {}),
     ...(tools.length > 0 ? { tools } : {}),
@@ -127,38 +141,12 @@ function messagesBody(
   return { body, mark: () => prefix.mark(messages) };
 }
 
-/**
- * Marks the end of this request, which the next step reads from the cache, and the end of the previous one, because the
- * service looks back only 20 blocks from a breakpoint.
- */
-function withBreakpoints(messages: readonly MessageBlocks[]): MessageBlocks[] {
-  const lastAnswer = messages.findLastIndex(({ role }) => role === "assistant");
-  return messages.map((message, index) => {
-    const isEnd = index === messages.length - 1 || index === lastAnswer - 1;
-    const last = message.content.at(-1);
-    if (!isEnd || last === undefined) return message;
-    return { ...message, content: [...message.content.slice(0, -1), { ...last, ...cacheMark } as typeof last] };
-  });
-}
-
-function systemOf(request: ModelRequest, free: number): Anthropic.TextBlockParam[] {
-  const parts = request.system.filter((part) => part.text.trim() !== "");
-  const cacheable = parts.filter((part) => part.isCacheable);
-  const marked = new Set(free > 0 ? cacheable.slice(-free) : []);
-  return parts.map((part) => ({
-    type: "text",
-    text: wellFormed(part.text),
-    ...(marked.has(part) ? cacheMark : {}),
-  }));
-}
-
 function toolsOf(request: ModelRequest): Anthropic.Tool[] {
   if (request.tools.length === 0) return calledTools(request.messages);
-  return request.tools.map((tool, index) => ({
+  return request.tools.map((tool) => ({
     name: tool.name,
     description: wellFormed(tool.description),
     input_schema: { ...tool.parameters, type: "object" },
-    ...(index === request.tools.length - 1 ? cacheMark : {}),
   }));
 }
 
@@ -174,11 +162,6 @@ function calledTools(messages: ModelMessage[]): Anthropic.Tool[] {
     description: "No longer available.",
     input_schema: { type: "object" },
   }));
-}
-
-interface MessageBlocks {
-  role: "user" | "assistant";
-  content: Anthropic.ContentBlockParam[];
 }
 
 /** The results of one step are sent in one user message, before any other text. */

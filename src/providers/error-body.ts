@@ -36,8 +36,18 @@ export function errorBodyOf(value: unknown): ErrorBody {
   if (!value.error && isFields(value.errors)) return errorBodyOf(Object.values(value.errors)[0]);
   const textOf = (field: unknown) => (typeof field === "string" || typeof field === "number" ? String(field) : "");
   const { type, code, param } = value;
-  const message = messageIn(value);
-  return { message, type: textOf(type), code: textOf(code), param: textOf(param), ...detailsOf(value, message) };
+  const message = withoutSource(messageIn(value));
+  const details = detailsOf(value, message);
+  const reasons = ofTemplate.test(message) ? { reasons: `${details.reasons ?? ""} chat_template`.trim() } : {};
+  return { message, type: textOf(type), code: textOf(code), param: textOf(param), ...details, ...reasons };
+}
+
+/** As llama.cpp, LM Studio and servers in Python begin when a model's chat template does not take the messages. */
+const ofTemplate = /^(?:jinja exception:|error rendering prompt with jinja|(?:[\w.]+\.)?templateerror\b)/i;
+
+/** llama.cpp shows the template's source before its words. */
+function withoutSource(message: string): string {
+  return message.replace(/^\s*-{4,}\s+While executing .*?\nError: (?=Jinja Exception:)/s, "");
 }
 
 function textOfPage(text: string): string {

@@ -14,6 +14,7 @@
 import { claimOf, firstClauseOf } from "./claimed-words.ts";
 import type { ErrorBody } from "./error-body.ts";
 import type { FailureKind } from "./failure-kinds.ts";
+import { rolesInRow } from "./request-mapping.ts";
 import { moneyKindOf } from "./spend-limits.ts";
 
 interface Rule {
@@ -117,8 +118,10 @@ const below: Rule[] = [
   { kind: "tooLong", words: promptTooLong, notAt: 429 },
   {
     kind: "brokenHistory",
+    codes: /chat_template/,
     words: any(
-      /`?tool_(?:use|result)`? (?:ids?|blocks?)\b|tool_use_id|roles must alternate|(?:un)?expected (?:last )?role/,
+      rolesInRow,
+      /`?tool_(?:use|result)`? (?:ids?|blocks?)\b|tool_use_id|(?:un)?expected (?:last )?role/,
       /['"`]tool_calls['"`] must be followed|must be a response to a prece+d+ing message|number of function (?:calls|response)/,
       /no tool (?:output|call) found|function (?:call|response) turn comes|without its required (?:following|preceding) item/,
       /thought_signature|`(?:redacted_)?thinking` blocks?|expected `thinking`|reasoning_content\b.*\bpassed back/,
@@ -163,8 +166,8 @@ const believed: Readonly<Record<number, readonly FailureKind[]>> = {
   404: ["refused", "region", "noTools"],
   413: [],
   429: ["noCredit", "spendLimit", "tooLong", "overloaded"],
-  // As Ollama's engine for Apple's chips and some gateways say it.
-  500: ["tooLong", "limitOverContext", "refused", "loading"],
+  // As llama.cpp's templates, Ollama's engine for Apple's chips and some gateways say it.
+  500: ["tooLong", "limitOverContext", "refused", "loading", "brokenHistory"],
   502: ["loading"],
   503: ["loading", "serverFull"],
 };

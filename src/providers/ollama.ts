@@ -3,7 +3,8 @@
  * an answer, so `fetch` gets the signal. It skips lines that it can't parse, so lines are checked first. It takes an
  * image given as text for a file path, so images are passed as bytes.
  *
- * What the server refuses for one model is adapted to, and remembered for an hour: a context that needs too much memory, and `think`.
+ * What the server refuses for one model is adapted to, and remembered for an hour: a context that needs too much memory, `think`, and
+ * messages of one role in a row.
  */
 import type { ChatResponse } from "ollama";
 import { messageOf, RemoraError } from "../lib/errors.ts";
@@ -20,7 +21,7 @@ import { carryOf, chatRequest, type RequestSettings } from "./ollama-request.ts"
 import { createParameterFallback, type OptionalParameter } from "./optional-parameters.ts";
 import { defaultTimeouts, type Timeouts } from "./patience.ts";
 import { tokensIn } from "./reported-usage.ts";
-import { modelOf } from "./request-mapping.ts";
+import { alternatingMessages, modelOf, rolesInRow } from "./request-mapping.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
 export interface OllamaOptions extends Pick<RequestSettings, "think" | "keepAlive">, SettingNames {
@@ -37,6 +38,8 @@ const thinkParameter: OptionalParameter = {
   name: "think",
   refused: /does not support thinking|think value|invalid think/i,
 };
+/** Messages as they are: newer versions render the model's own template, which may want roles that alternate. */
+const rowsParameter: OptionalParameter = { name: "rows", refused: rolesInRow };
 /** As llama-server and the engine for Apple's chips say it. */
 const givenContext = /(?:context size|context length) \((\d+) tokens\)/;
 /** At the beginning of the server's words, before anything is quoted: a model's own words may be about memory, too. */
@@ -61,10 +64,12 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
       const place = ollamaPlace(modelOf(request, "ollama", options.model), { ...options, host });
       const answer = (asked: ModelRequest, leftOut: ReadonlySet<string>) => {
         const server = { contexts, keepAlive, think: leftOut.has(thinkParameter.name) ? undefined : think };
-        const open = (call: StreamCall) => ask(server, place, asked, call);
+        const messages = leftOut.has(rowsParameter.name) ? alternatingMessages(asked.messages) : asked.messages;
+        const open = (call: StreamCall) => ask(server, place, { ...asked, messages }, call);
         return guardedStream({ place, timeouts, request: asked, open }, signal);
       };
-      const sent = think === undefined ? [] : [thinkParameter];
+      const hasRows = alternatingMessages(request.messages).some((one, index) => one !== request.messages[index]);
+      const sent = [...(think === undefined ? [] : [thinkParameter]), ...(hasRows ? [rowsParameter] : [])];
       return pictures.stream(place.model, request, (asked) =>
         parameters.stream(place.model, sent, (leftOut) => answer(asked, leftOut), request.tries),
       );

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type OpenAI from "openai";
+import { alternating, bridgeText, joinedParts, joinedText, rolesInRow } from "./request-mapping.ts";
 
 type Message = OpenAI.ChatCompletionMessageParam;
 
@@ -28,6 +29,8 @@ const rules = {
   shortIds: { host: mistralHost, refusal: /tool call id\b.*\blength of 9/is },
   /** No person speaks between a tool's result and the model, as with a result's pictures. */
   answerBeforePerson: { host: mistralHost, refusal: /unexpected role '?user'? after role '?tool'?/i },
+  /** Nobody speaks twice in a row, and no person right after a result. */
+  rolesAlternate: { refusal: rolesInRow },
   /** An answer with calls has its reasoning, even if there was none. */
   reasoningAlways: { host: /(?:^|\.)deepseek\.com$/, refusal: /\breasoning_content\b.*must be passed back/is },
   /** What the model thought does not go back: the server does not know the field, or its template has no place for it. */
@@ -52,12 +55,25 @@ export function habitsIn(refusal: string): Habit[] {
 
 export function fitted(messages: Message[], habits: ReadonlySet<Habit>): Message[] {
   if (habits.size === 0) return messages;
-  return messages.flatMap((message, index) => {
-    const isAfterTool = messages[index - 1]?.role === "tool" && message.role === "user";
-    const bridge: Message[] =
-      isAfterTool && habits.has("answerBeforePerson") ? [{ role: "assistant", content: "I have the results." }] : [];
-    return [...bridge, withIds(withReasoning(message, habits), habits)];
-  });
+  const fitting = messages.map((message) => withIds(withReasoning(message, habits), habits));
+  if (habits.has("rolesAlternate")) return alternating(fitting, bridge, joined);
+  return habits.has("answerBeforePerson") ? alternating(fitting, bridge, () => undefined) : fitting;
+}
+
+const bridge: Message = { role: "assistant", content: bridgeText };
+
+function joined(one: Message, next: Message): Message | undefined {
+  if (one.role === "user" && next.role === "user") {
+    const parts = joinedParts([...partsOf(one.content), ...partsOf(next.content)]);
+    const [first, ...others] = parts;
+    return { role: "user", content: first?.type === "text" && others.length === 0 ? first.text : parts };
+  }
+  if (one.role !== "assistant" || next.role !== "assistant" || one.tool_calls !== undefined) return undefined;
+  return { ...next, content: joinedText(String(one.content ?? ""), String(next.content ?? "")) };
+}
+
+function partsOf(content: OpenAI.ChatCompletionUserMessageParam["content"]): OpenAI.ChatCompletionContentPart[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
 function withReasoning(message: Message, habits: ReadonlySet<Habit>): Message {

@@ -26,20 +26,21 @@ import type { Dialect } from "./openai-dialect.ts";
 import { createOutput, type Output } from "./openai-output.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
 import { reportedCost, tokensIn } from "./reported-usage.ts";
-import { mayCall, systemTextOf, wellFormed } from "./request-mapping.ts";
+import { alternatingMessages, mayCall, systemTextOf, wellFormed } from "./request-mapping.ts";
 
 type Responses = OpenAI.Responses.Response;
 
 export function responsesBody(
   request: ModelRequest,
   place: ProviderPlace,
-  { effort, refused }: Dialect,
+  { effort, refused, habits }: Dialect,
 ): OpenAI.Responses.ResponseCreateParamsStreaming {
   const { model } = place;
   const prefix = cachedPrefixOf(request, place);
   const hasKey = prefix !== undefined && !refused.has("prompt_cache_key");
   const marked = refused.has("prompt_cache_breakpoint") ? undefined : prefix;
   const system = systemTextOf(request);
+  const messages = habits.has("rolesAlternate") ? alternatingMessages(request.messages) : request.messages;
   // xAI's pages say of `instructions` that it has them, and that it does not. A first message is right either way.
   const hasItem = marked !== undefined || refused.has("instructions") || serviceOf(place.baseUrl) === "xai";
   return {
@@ -53,7 +54,7 @@ export function responsesBody(
     max_output_tokens: request.maxOutputTokens,
     input: [
       ...(hasItem && system !== "" ? [systemItem(system, marked)] : []),
-      ...request.messages.flatMap((message) => itemsOf(message, model)),
+      ...messages.flatMap((message) => itemsOf(message, model)),
     ],
     ...(hasItem || system === "" ? {} : { instructions: system }),
     ...(request.tools.length === 0

@@ -2,6 +2,7 @@
  * OpenAI and all servers that speak its protocols. Asks by the API that suits the address, and once more in another way if the
  * service refuses this one before any output (openai-dialect.ts). What worked is remembered for the model for an hour.
  */
+import { isDeepStrictEqual } from "node:util";
 import type OpenAI from "openai";
 import type { ModelRequest, Provider, ProviderAdvice, Tries } from "../ports/provider.ts";
 import { failure, type ServiceRefusal, serviceRefusalIn } from "./classify-failure.ts";
@@ -156,7 +157,8 @@ async function* ask(
         dialects.kept(dialect, tries);
         throw thrown;
       }
-      const next = dialectsAfter(dialect, refusal, { isAuto: dialects.isAuto, maxOutputTokens });
+      const changes = dialectsAfter(dialect, refusal, { isAuto: dialects.isAuto, maxOutputTokens });
+      const next = await thoseThatChange(changes, dialect, request, place);
       // Why a change was refused says less than what led to it.
       const isOther = next.length === 0 && !isAboutApi(dialect, refusal);
       if (isOther) dialects.kept(dialect, tries);
@@ -165,6 +167,22 @@ async function* ask(
     }
   }
   throw refused;
+}
+
+/** Without those that would send the same request once more. */
+async function thoseThatChange(
+  changes: Dialect[],
+  dialect: Dialect,
+  request: ModelRequest,
+  place: ProviderPlace,
+): Promise<Dialect[]> {
+  const bodyOf = async (one: Dialect) =>
+    one.api === "responses"
+      ? (await import("./openai-responses.ts")).responsesBody(request, place, one)
+      : (await import("./openai-chat.ts")).completionBody(request, place, one);
+  const sent = await bodyOf(dialect);
+  const bodies = await Promise.all(changes.map(bodyOf));
+  return changes.filter((_, index) => !isDeepStrictEqual(bodies[index], sent));
 }
 
 /**

@@ -9,6 +9,8 @@ export interface OptionalParameter {
   name: string;
   /** Matches what services say when they refuse it. */
   refused: RegExp;
+  /** It is a field of messages and tools, so a refusal names the place of one of them. */
+  isInContent?: true;
 }
 
 export interface ParameterFallback {
@@ -59,8 +61,10 @@ export function createParameterFallback(now: () => number = Date.now): Parameter
 
 function refusedIn(error: unknown, sent: readonly OptionalParameter[]): OptionalParameter | undefined {
   const refusal = serviceRefusalIn(error);
-  const subject = refusal === undefined ? "" : subjectOf(refusal);
-  return sent.find(({ refused }) => refused.test(subject));
+  if (refusal === undefined) return undefined;
+  const subject = subjectOf(refusal);
+  const place = `${refusal.param} ${refusal.message.replaceAll(quoted, "").slice(0, maxSubjectLength)}`;
+  return sent.find(({ refused, isInContent }) => refused.test(isInContent ? place : subject));
 }
 
 /** What the sentence is about comes first. After that, services quote what they were sent. */

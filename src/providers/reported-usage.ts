@@ -29,7 +29,7 @@ function numberIn(value: unknown): number | undefined {
 
 /** If one count is none, the others are not believed either. Then the call counts as one whose service says nothing. */
 export function cleanUsage(usage: Usage): Usage {
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cost } = usage;
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWriteHourTokens: hour, cost } = usage;
   const counts = [inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens].map((count) =>
     Math.ceil(tokensIn(count)),
   );
@@ -38,6 +38,7 @@ export function cleanUsage(usage: Usage): Usage {
   const most = maxBeside + (input + output + read + write) * maxPerToken;
   return {
     ...{ inputTokens: input, outputTokens: output, cacheReadTokens: read, cacheWriteTokens: write },
+    ...(hour !== undefined && hour > 0 && hour <= write ? { cacheWriteHourTokens: hour } : {}),
     ...(cost === undefined || !(cost >= 0) ? {} : { cost: Math.min(cost, most) }),
   };
 }

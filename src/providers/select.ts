@@ -41,6 +41,8 @@ export interface ProviderSettings {
   keyOf?(name: "anthropic" | "openai"): string | undefined;
   preferred?: string;
   timeouts: Timeouts;
+  /** Whether a prompt that a service keeps for an hour costs less, by the model's price. By default, it is never asked for. */
+  isHourCheaper?(model: string): boolean;
   /** Rejects if only the demo model is left and the settings do not name it alone. */
   refusesDemo?: boolean;
 }
@@ -189,7 +191,7 @@ function limited(provider: Provider, { concurrency }: Concurrency): Provider {
 
 function anthropicCandidate(
   options: ProviderSettings["anthropic"],
-  { timeouts, keyOf }: ProviderSettings,
+  { timeouts, keyOf, isHourCheaper = () => false }: ProviderSettings,
 ): ProbedProvider {
   const model = `anthropic/${options.model}`;
   const problem = problemOf(options, "anthropic");
@@ -198,7 +200,7 @@ function anthropicCandidate(
   const usual =
     isClaudesOwn(options.baseUrl) && knowsEffort(options.model) === true ? { effort: "medium" as const } : {};
   const provider = createAnthropicProvider({
-    ...{ ...usual, ...options, timeouts },
+    ...{ ...usual, ...options, timeouts, isHourCheaper },
     apiKey: () => keyOf?.("anthropic") ?? options.apiKey ?? "not-needed",
   });
   const status = { name: "anthropic", model, isReady: true, hint: whereOf(options.baseUrl) };

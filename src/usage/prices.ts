@@ -44,12 +44,22 @@ export function costAt(price: Price, usage: Usage): number {
   const promptTokens = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
   const rates = price.long !== undefined && promptTokens > price.long.above ? price.long : price;
   const { input, output, cacheRead = input, cacheWrite = input } = rates;
+  const { cacheWriteHourTokens = 0 } = usage;
   const millionths =
     usage.inputTokens * input +
     usage.outputTokens * output +
     usage.cacheReadTokens * cacheRead +
-    usage.cacheWriteTokens * cacheWrite;
+    (usage.cacheWriteTokens - cacheWriteHourTokens) * cacheWrite +
+    cacheWriteHourTokens * input * hourFactor;
   return millionths / 1_000_000;
+}
+
+/** What Anthropic asks for an entry that stays for an hour, times the input: https://platform.claude.com/docs/en/about-claude/pricing */
+const hourFactor = 2;
+
+/** Whether two turns with more than five minutes between them cost less if the prompt is written once and read once, not written twice. */
+export function isHourCheaper({ input, cacheRead = input, cacheWrite = input }: Price): boolean {
+  return input * hourFactor + cacheRead < 2 * cacheWrite;
 }
 
 /** In US dollars. Undefined if the model has no price. */

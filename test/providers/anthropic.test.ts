@@ -79,6 +79,17 @@ async function atOwnAddress(model: string, effort?: Effort) {
 }
 
 describe("at Claude's own address", () => {
+  test("an hour in the cache is asked for with its header", async () => {
+    await begin({ service: "anthropic" });
+    withOwnAddress();
+    const provider = createAnthropicProvider({
+      ...{ apiKey: "k", model: "claude-opus-5-5", timeouts: patient, isHourCheaper: () => true },
+    });
+    await collect(provider, asking("hello", { cache: { key: "a", pauseMs: 20 * 60_000 } }));
+    const betas = "thinking-display-updates-2026-08-18,extended-cache-ttl-2025-04-11";
+    expect(double.requests.at(-1)?.headers["anthropic-beta"]).toBe(betas);
+  });
+
   test("the key is in one header alone", async () => {
     const { headers } = await atOwnAddress("claude-sonnet-5-5");
     expect([headers.authorization, headers["x-api-key"]]).toEqual(["Bearer the-key", undefined]);
@@ -166,6 +177,59 @@ describe("elsewhere", () => {
     double.failNext(refusal("output_config: Extra inputs are not permitted"), refusal("something else"));
     for (const _message of [1, 2]) await collect(provider, asking("hello"));
     expect(double.requests.map(({ body }) => "output_config" in body)).toEqual([true, false, true]);
+  });
+
+  const slow = { cache: { key: "a", pauseMs: 20 * 60_000 } };
+  const cached = (isCheaper = true) =>
+    createAnthropicProvider({
+      ...{ apiKey: "k", baseUrl: double.url, model: "claude-sonnet-5-5", timeouts: patient },
+      isHourCheaper: () => isCheaper,
+    });
+  const livesIn = ({ body }: { body: object }) =>
+    [...JSON.stringify(body).matchAll(/"cache_control":({.*?})/g)].map(([, mark]) => JSON.parse(mark ?? "").ttl);
+
+  test.each([
+    ["an hour between its turns", 60 * 60_000],
+    ["five minutes between its turns", 5 * 60_000],
+    ["a moment between its turns", 1_000],
+    ["no turn before", undefined],
+  ])("a conversation with %s is kept for five minutes", async (_what, pauseMs) => {
+    await begin({ service: "anthropic" });
+    await collect(cached(), asking("hello", { cache: { key: "a", ...(pauseMs === undefined ? {} : { pauseMs }) } }));
+    expect(double.requests.map(livesIn)).toEqual([[undefined, undefined]]);
+  });
+
+  test("a conversation with twenty minutes between its turns is kept for an hour, if that is cheaper", async () => {
+    await begin({ service: "anthropic" });
+    await collect(cached(), asking("hello", slow));
+    await collect(cached(false), asking("hello", slow));
+    await collect(claude(), asking("hello", slow));
+    expect(double.requests.map(livesIn)).toEqual([
+      ["1h", "1h"],
+      [undefined, undefined],
+      [undefined, undefined],
+    ]);
+  });
+
+  test("a service that knows no hour is asked once more for five minutes, and from then on", async () => {
+    await begin({ service: "gateway to Amazon's models" });
+    const provider = cached();
+    for (const _message of [1, 2]) expect(textIn(await collect(provider, asking("hello", slow)))).toBe(text);
+    const short = [undefined, undefined];
+    expect(double.requests.map(livesIn)).toEqual([["1h", "1h"], short, short]);
+    expect(double.requests[0]?.headers).not.toHaveProperty("anthropic-beta");
+  });
+
+  test.each([
+    "messages.0.content.0.text.cache_control: Extra inputs are not permitted",
+    "A maximum of 4 blocks with cache_control may be provided. Found 5.",
+    "Prompt caching is disabled for this project",
+  ])("“%s”: the model is asked once more without breakpoints", async (message) => {
+    await begin();
+    const provider = cached();
+    double.failNext(refusal(message));
+    for (const _message of [1, 2]) expect(textIn(await collect(provider, asking("hello")))).toBe(text);
+    expect(double.requests.map(livesIn)).toEqual([[undefined, undefined], [], []]);
   });
 
   test("a refusal that names no parameter of the request is passed on", async () => {

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createOllamaProvider } from "../../src/providers/ollama.ts";
 import { chatModels, ollamaUrlOf, probeOllama } from "../../src/providers/ollama-models.ts";
 import { freePort } from "../doubles/free-port.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { asking, collect, patient, usualContext } from "./apis.ts";
 
 let double: ModelDouble;
 beforeEach(async () => {
@@ -49,4 +51,26 @@ describe("finding Ollama", () => {
   ])("reads OLLAMA_HOST=%s as %s", (host, url) => {
     expect(ollamaUrlOf(host)).toBe(url);
   });
+});
+
+test("A model whose template wants roles that alternate gets messages of one person joined, and refuses once only", async () => {
+  await double.stop();
+  double = await startModelDouble({ service: "ollama", installed: [{ name: "gemma3:4b" }] });
+  double.mock.onMessage("hello", { content: "Hello." });
+  const provider = createOllamaProvider({
+    ...{ host: double.url, model: "gemma3:4b", timeouts: patient, context: usualContext },
+  });
+  const inRow = asking("", {
+    tools: [],
+    messages: [
+      { role: "user", content: [{ type: "text", text: "It is Monday." }] },
+      { role: "user", content: [{ type: "text", text: "hello" }] },
+    ],
+  });
+  expect((await collect(provider, inRow)).at(-1)).toMatchObject({ type: "end" });
+  expect((await collect(provider, inRow)).at(-1)).toMatchObject({ type: "end" });
+  const asked = double.requests.filter(({ path }) => path === "/api/chat");
+  const said = asked.map(({ body }) => [body.messages].flat().map((message) => Object(message).content));
+  const joined = ["You help.", "It is Monday.\n\nhello"];
+  expect(said).toEqual([["You help.", "It is Monday.", "hello"], joined, joined]);
 });

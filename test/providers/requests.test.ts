@@ -88,15 +88,47 @@ describe("anthropic", () => {
     ]);
   });
 
-  test("gets four cache breakpoints: after the tools, the stable sections, the last request and this one", async () => {
+  const markedIn = (parts: unknown) =>
+    (parts as { text?: string; name?: string; cache_control?: object }[])
+      .filter((part) => part.cache_control !== undefined)
+      .map((part) => part.text ?? part.name);
+
+  test("gets cache breakpoints after the steady part of the system text, the last request and this one", async () => {
     const { body } = await sent("anthropic");
-    const markedIn = (parts: unknown) =>
-      (parts as { text?: string; name?: string; cache_control?: object }[])
-        .filter((part) => part.cache_control !== undefined)
-        .map((part) => part.text ?? part.name);
-    expect(markedIn(body.tools)).toEqual(["look_up"]);
+    expect(markedIn(body.tools)).toEqual([]);
     expect(markedIn(body.system)).toEqual(["Part 4"]);
     expect(JSON.stringify(body.messages).match(/cache_control/g)).toHaveLength(2);
+  });
+
+  test("gets a breakpoint after the tools where no part of the system text is steady", async () => {
+    const { body } = await sent("anthropic", { ...afterCalls, system: [{ text: "Now", isCacheable: false }] });
+    expect(markedIn(body.tools)).toEqual(["look_up"]);
+    expect(markedIn(body.system)).toEqual([]);
+  });
+
+  test("gets a fourth breakpoint before a step with more calls than the service looks back over", async () => {
+    const step = (count: number): ModelRequest["messages"] => {
+      const calls = Array.from({ length: count }, (_, index) => ({
+        id: `c${index}`,
+        name: "look_up",
+        inputJson: "{}",
+      }));
+      const result = { role: "tool" as const, name: "look_up", text: "Rain.", isError: false };
+      return [
+        { role: "assistant", text: "I look.", toolCalls: calls },
+        ...calls.map(({ id }) => ({ ...result, callId: id })),
+      ];
+    };
+    const person: ModelRequest["messages"][number] = { role: "user", content: [{ type: "text", text: "hello" }] };
+    const answer = { role: "assistant" as const, text: "Rain.", toolCalls: [] };
+    const marksAfter = async (calls: number) => {
+      double.requests.length = 0;
+      const messages = [person, ...step(calls), answer, person];
+      const { body } = await sent("anthropic", { ...afterCalls, messages });
+      return (body.messages as { content: unknown }[]).map(({ content }) => markedIn(content).length);
+    };
+    expect(await marksAfter(9)).toEqual([0, 0, 1, 0, 1]);
+    expect(await marksAfter(10)).toEqual([1, 0, 1, 0, 1]);
   });
 
   test("gets the same bytes before the first breakpoint for the next step", async () => {

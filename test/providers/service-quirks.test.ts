@@ -86,6 +86,95 @@ describe("a service that wants something else than OpenAI", () => {
     expect(double.requests.map(({ body }) => body.max_tokens)).toEqual([16_000, 8_000, 8_000]);
   });
 
+  /** What is needed to know first, then what the person says, a picture, and what they said while a tool ran. */
+  const inRow = asking("", {
+    messages: [
+      { role: "user", content: [{ type: "text", text: "It is Monday." }] },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "hello" },
+          { type: "image", mimeType: "image/png", base64: "aGVsbG8=" },
+        ],
+      },
+      { role: "assistant", text: "", toolCalls: [{ id: "call_1", name: "look_up", inputJson: "{}" }] },
+      { role: "tool", callId: "call_1", name: "look_up", text: "Rain.", isError: false },
+      { role: "user", content: [{ type: "text", text: "hello again" }] },
+      { role: "user", content: [{ type: "text", text: "hello?" }] },
+    ],
+  });
+  const localServers = [
+    { service: "vLLM", double: "vllm" as const },
+    { service: "llama.cpp", double: "llamaCpp" as const },
+    { service: "LM Studio", double: "lmStudio" as const },
+  ];
+
+  test.each(localServers)(
+    "whose template wants roles that alternate gets messages of one person joined, and refuses once only: $service",
+    async (row) => {
+      const provider = await providerAt(row, [[/your-model|qwen\S*|gpt-oss\S*/, "gemma-3-27b-it"]]);
+      expect((await collect(provider, inRow)).at(-1)).toMatchObject({ type: "end" });
+      expect((await collect(provider, inRow)).at(-1)).toMatchObject({ type: "end" });
+      expect(double.requests).toHaveLength(3);
+      const sent = [double.requests.at(-1)?.body.messages].flat() as { role: string; content: unknown }[];
+      expect(sent.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "assistant", "user"]);
+      expect(sent[1]?.content).toMatchObject([
+        { type: "text", text: "It is Monday.\n\nhello" },
+        { type: "image_url", image_url: { url: "data:image/png;base64,aGVsbG8=" } },
+      ]);
+      expect(sent.at(-1)?.content).toBe("hello again\n\nhello?");
+    },
+  );
+
+  test("that takes messages of one person in a row gets them as they are", async () => {
+    const provider = await providerAt({ service: "llama.cpp", double: "llamaCpp" });
+    await collect(provider, inRow);
+    const roles = [double.requests.at(-1)?.body.messages].flat().map((message) => Object(message).role);
+    expect(roles).toEqual(["system", "user", "user", "assistant", "tool", "user", "user"]);
+  });
+
+  test.each([
+    [400, "After the (optional) system message(s), user and assistant roles should be alternating."],
+    [
+      400,
+      "After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s).",
+    ],
+    [400, 'messages: roles must alternate between "user" and "assistant", but found multiple "user" roles in a row'],
+    [400, "Unexpected role 'user' after role 'user'"],
+    [400, "Please ensure that multiturn requests alternate between user and model."],
+    [422, "Expected alternating user/assistant roles"],
+    [422, "Messages can't have two consecutive messages of the same role."],
+    [
+      400,
+      "An error occurred (ValidationException) when calling the Converse operation: A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again.",
+    ],
+    [500, "jinja2.exceptions.TemplateError: Conversation roles must alternate user/assistant/user/assistant/..."],
+  ])("that says in other words that roles must alternate is understood: %s %s", async (status, message) => {
+    const provider = await providerAt({ service: "vLLM", double: "any" });
+    double.failNext({ type: "answer", status, body: JSON.stringify({ error: { message, code: status } }) });
+    expect((await collect(provider, inRow)).at(-1)).toMatchObject({ type: "end" });
+    expect(double.requests).toHaveLength(2);
+    expect(bodyNow()).toContain("It is Monday.\\n\\nhello");
+  });
+
+  test("whose API is Responses gets messages of one person joined, too", async () => {
+    const provider = await providerAt({ service: "xAI", double: "any" });
+    const message = "Conversation roles must alternate user/assistant/user/assistant/...";
+    double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error: { message } }) });
+    expect((await collect(provider, inRow)).at(-1)).toMatchObject({ type: "end" });
+    expect(double.requests).toHaveLength(2);
+    expect(double.requests.at(-1)?.path).toBe("/v1/responses");
+    expect(bodyNow()).toContain("It is Monday.\\n\\nhello");
+  });
+
+  test("is not asked again when there is nothing to join", async () => {
+    const provider = await providerAt({ service: "vLLM", double: "any" });
+    const message = "Conversation roles must alternate user/assistant/user/assistant/...";
+    double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error: { message } }) });
+    expect(failureIn(await collect(provider, asking("hello"))).code).toBe("provider.bad-request");
+    expect(double.requests).toHaveLength(1);
+  });
+
   test("that refuses a prompt as too long says so", async () => {
     const provider = await providerAt({ service: "llama.cpp", double: "llamaCpp" }, [[/your-model/, "qwen3-1k"]]);
     const long = asking(`hello ${"and so on ".repeat(2_000)}`, { maxOutputTokens: 16_000 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { configSchema } from "../../src/config/schema.ts";
 import { priceTableDate, priceTableSources, shippedMinutePrices, shippedPrices } from "../../src/usage/price-table.ts";
-import { costAt, createPriceList } from "../../src/usage/prices.ts";
+import { costAt, createPriceList, isHourCheaper } from "../../src/usage/prices.ts";
 import { noUsage } from "../doubles/scripted-provider.ts";
 
 const official = createPriceList({ configured: {}, hasOwnAddress: () => true });
@@ -87,4 +87,19 @@ describe("the configuration refuses", () => {
   ])("%j", (config) => {
     expect(configSchema.safeParse(config).success).toBe(false);
   });
+});
+
+test("what a service keeps for an hour costs twice the input", () => {
+  const price = { input: 2, output: 10, cacheRead: 0.1, cacheWrite: 2.5 };
+  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 1_000 };
+  expect(costAt(price, usage)).toBeCloseTo(0.0025, 6);
+  expect(costAt(price, { ...usage, cacheWriteHourTokens: 400 })).toBeCloseTo(0.0015 + 0.0016, 6);
+});
+
+test.each([
+  ["Claude's own", { input: 2, output: 10, cacheRead: 0.1, cacheWrite: 2.5 }, true],
+  ["a service's that asks nothing for writing", { input: 2, output: 10, cacheRead: 0.1 }, false],
+  ["a service's that reads at the price of input", { input: 2, output: 10, cacheWrite: 2.5 }, false],
+])("keeping a prompt for an hour is cheaper or not by %s prices", (_whose, price, isCheaper) => {
+  expect(isHourCheaper(price)).toBe(isCheaper);
 });

@@ -31,6 +31,11 @@ const failed = {
 };
 const tool = (schema: object) => ({ tools: [{ name: "t", input_schema: { type: "object", ...schema } }] });
 
+const block = (ttl: string, more: object = {}) => ({
+  ...{ type: "text", text: "hello" },
+  cache_control: { type: "ephemeral", ttl, ...more },
+});
+
 test.each<[string, object, RegExp]>([
   ["temperature", { temperature: 1 }, /temperature/],
   ["disabled thinking of Sonnet 5.5", { thinking: { type: "disabled" } }, /thinking\.type\.between_tools/],
@@ -45,6 +50,18 @@ test.each<[string, object, RegExp]>([
   ],
   ["updates without their header", { thinking: { type: "adaptive", display: "updates" } }, /display/],
   ["effort of Haiku 4.5", { model: "claude-haiku-4-5", output_config: { effort: "low" } }, /effort parameter/],
+  [
+    "a fifth breakpoint",
+    { messages: [{ role: "user", content: Array.from({ length: 5 }, () => block("5m")) }] },
+    /Found 5/,
+  ],
+  [
+    "an hour after five minutes",
+    { messages: [{ role: "user", content: [block("5m"), block("1h")] }] },
+    /must not come/,
+  ],
+  ["another life", { messages: [{ role: "user", content: [block("2h")] }] }, /'5m' or '1h'/],
+  ["a breakpoint with more fields", { messages: [{ role: "user", content: [block("1h", { scope: "a" })] }] }, /scope/],
   ["a forced tool", { tool_choice: { type: "any" } }, /tool_choice/],
   ["a prefilled answer", { messages: [ask, { role: "assistant", content: "Well" }] }, /prefill/],
   ["more output than the model has", { max_tokens: 128_001 }, /> 128000/],

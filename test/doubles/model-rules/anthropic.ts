@@ -1,4 +1,5 @@
 /** What Anthropic's own service refuses, and what gateways in front of it do. */
+import { cacheRules, shortCacheRule } from "./anthropic-cache.ts";
 import { imageRules } from "./anthropic-images.ts";
 import { thinkingRules } from "./anthropic-thinking.ts";
 import { messagesIn } from "./claude-messages.ts";
@@ -117,6 +118,7 @@ export const anthropicRules: readonly ModelRule[] = [
     read,
     refuse: ({ body }) => refusedSchema(body),
   },
+  ...cacheRules(anthropicRefusal),
   ...thinkingRules(anthropicRefusal),
   ...imageRules(anthropicRefusal),
 ];
@@ -145,6 +147,8 @@ export const apiKeyGatewayRules: readonly ModelRule[] = [
     refuse: ({ headers }: ModelCall) => (headers["x-api-key"] === undefined ? wrongKey : undefined),
   },
 ];
+
+export const bedrockGatewayRules: readonly ModelRule[] = [atMessages, shortCacheRule];
 
 export const bearerGatewayRules: readonly ModelRule[] = [
   atMessages,

@@ -1,6 +1,6 @@
 /** What rules for services with OpenAI's Chat Completions share. */
 import { estimateTokens } from "../../../src/context/tokens.ts";
-import type { ModelCall, ModelRule } from "./rule.ts";
+import type { ModelCall, ModelRule, Refusal } from "./rule.ts";
 
 export const read = "2026-11-27";
 
@@ -28,4 +28,23 @@ export function thoughtFrames(call: ModelCall, delta: (thought: string) => objec
     const choices = [{ index: 0, delta: delta(thought), finish_reason: null }];
     return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", model: call.body.model, choices })}`;
   });
+}
+
+/** The words of Gemma's template, which many others share. */
+export const rolesAlternate = "Conversation roles must alternate user/assistant/user/assistant/...";
+
+/** Gemma's template refuses two messages of one role in a row; results of tools stand for what a user says. */
+export function alternation(source: string, refusal: Refusal): ModelRule {
+  return {
+    says: "Gemma's template takes only messages whose roles alternate",
+    source,
+    read: "2026-11-28",
+    refuse(call) {
+      if (!String(call.body.model).includes("gemma")) return undefined;
+      const roles = messagesIn(call).flatMap(({ role }) => (role === "system" ? [] : role.replace("tool", "user")));
+      const isInRow = (role: string, index: number) => role === roles[index - 1];
+      const isParallel = messagesIn(call).some(({ tool_calls: calls = [] }) => calls.length > 1);
+      return !isParallel && roles.some(isInRow) ? refusal : undefined;
+    },
+  };
 }

@@ -1,5 +1,5 @@
 /** What servers of local models refuse that speak OpenAI's Chat Completions: vLLM, llama.cpp and LM Studio. */
-import { hasTools, limitIn, messagesIn, promptTokens, read, thoughts } from "./chat.ts";
+import { alternation, hasTools, limitIn, messagesIn, promptTokens, read, rolesAlternate, thoughts } from "./chat.ts";
 import { openAiRefusal } from "./openai.ts";
 import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
 
@@ -46,6 +46,10 @@ export const vllmRules: readonly ModelRule[] = [
       );
     },
   },
+  alternation(
+    "https://github.com/OpenSecretCloud/opensecret/issues/120",
+    vllmRefusal(`${rolesAlternate} ${rolesAlternate}`),
+  ),
   thoughts(
     "reasoning comes as `reasoning`, and the model reads that field of earlier messages alone",
     "https://github.com/vllm-project/vllm/issues/38488",
@@ -57,6 +61,13 @@ export const llamaCppErrors = {
   wrongKey: { status: 401, body: { error: { code: 401, message: "Invalid API Key", type: "authentication_error" } } },
   loading: { status: 503, body: { error: { code: 503, message: "Loading model", type: "unavailable_error" } } },
 } satisfies Record<string, Refusal>;
+
+/** Its source before its words, as a template that raises an exception is answered. */
+export const templateException = {
+  code: 500,
+  message: `\n------------\nWhile executing CallExpression at line 19, column 27 in source:\n...% 2 == 0) -%}↵        {{ raise_exception("Conversation roles must alternate user...\n                                           ^\nError: Jinja Exception: ${rolesAlternate}`,
+  type: "server_error",
+};
 
 export const llamaCppRules: readonly ModelRule[] = [
   pathRule(["/v1/chat/completions"], "https://github.com/ggml-org/llama.cpp/pull/11016", {
@@ -86,6 +97,7 @@ export const llamaCppRules: readonly ModelRule[] = [
       return { status: 400, body: { error } };
     },
   },
+  alternation("https://github.com/idiap/sdialog/issues/122", { status: 500, body: { error: templateException } }),
   thoughts(
     "reasoning comes as reasoning_content",
     "https://github.com/ggml-org/llama.cpp/issues/14894",
@@ -130,6 +142,10 @@ export const lmStudioRules: readonly ModelRule[] = [
       );
     },
   },
+  alternation(
+    "https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/842",
+    openAiRefusal(`Error rendering prompt with jinja template: "${rolesAlternate}".`),
+  ),
   thoughts(
     "the reasoning of gpt-oss comes as `reasoning`, as OpenAI advises",
     "https://github.com/vllm-project/vllm/issues/27755",

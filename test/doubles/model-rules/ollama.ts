@@ -5,6 +5,8 @@
 
 import { estimateTokens } from "../../../src/context/tokens.ts";
 import { isJsonObject } from "../../../src/lib/json.ts";
+import { alternation } from "./chat.ts";
+import { templateException } from "./local-servers.ts";
 import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
 
 const at = (file: string, lines: string) =>
@@ -138,6 +140,11 @@ export const ollamaRules: readonly ModelRule[] = [
       return refusal(JSON.stringify({ error }));
     },
   },
+  // It has the engine render the model's own template, and passes on what the engine says.
+  alternation(
+    "https://github.com/mistralai/mistral-vibe/issues/1006",
+    refusal(JSON.stringify({ error: templateException }), 500),
+  ),
   {
     says: "without it, messages are dropped from the front until the prompt fits, but not system messages and the last one",
     source: at("server/prompt.go", "L35-L74"),

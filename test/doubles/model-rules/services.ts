@@ -1,5 +1,5 @@
 /** The services that a double of a model service can be, each with what it refuses and the shape that it gives answers. */
-import { anthropicRules, apiKeyGatewayRules, bearerGatewayRules } from "./anthropic.ts";
+import { anthropicRules, apiKeyGatewayRules, bearerGatewayRules, bedrockGatewayRules } from "./anthropic.ts";
 import { shapeClaudeAnswer } from "./anthropic-shapes.ts";
 import { groqRules } from "./groq.ts";
 import { bedrockRules, deepSeekRules, reasoningDetails } from "./hosted.ts";
@@ -41,6 +41,7 @@ export const rulesOfServices = {
   /** Gateways in front of Claude that read one of the two headers with the key. */
   "gateway with x-api-key": apiKeyGatewayRules,
   "gateway with bearer tokens": bearerGatewayRules,
+  "gateway to Amazon's models": bedrockGatewayRules,
 } satisfies Record<string, readonly ModelRule[]>;
 
 export type ModelService = keyof typeof rulesOfServices;

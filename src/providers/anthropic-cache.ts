@@ -1,0 +1,104 @@
+/**
+ * Where Anthropic's prompt cache gets its breakpoints, of which a request may have four, and how long an entry lives:
+ *
+ *   system         its steady part, which follows the tools; the tools, if there is none
+ *   end            what the next request of the conversation begins with
+ *   previous end   what the last request wrote, because the service looks back only 20 blocks from a breakpoint
+ *   the one before if more blocks than that lie between: the previous request may have failed, or gone to another service
+ *
+ * An entry lives for five minutes, or for an hour at a higher price. What is kept for an hour is written once; otherwise each turn
+ * after a longer pause writes everything again. Entries for an hour come before others, so all have the same life.
+ */
+import type Anthropic from "@anthropic-ai/sdk";
+import type { CacheHint, ModelRequest } from "../ports/provider.ts";
+import type { OptionalParameter } from "./optional-parameters.ts";
+import { wellFormed } from "./request-mapping.ts";
+
+export type CacheMark = Anthropic.CacheControlEphemeral;
+
+export interface MessageBlocks {
+  role: "user" | "assistant";
+  content: Anthropic.ContentBlockParam[];
+}
+
+/** Amazon's and Google's services have no hour for some models, and gateways know no lives. Fields of blocks are refused by place. */
+const hourParameter: OptionalParameter = {
+  name: "cache for an hour",
+  refused: /\bttl\b|extended-cache/i,
+  isInContent: true,
+};
+/** Some compatible servers refuse what they don't know, and projects can be closed to caches. */
+const cacheParameter: OptionalParameter = {
+  name: "cache",
+  refused: /cache_control|prompt caching/i,
+  isInContent: true,
+};
+
+const hourBeta = "extended-cache-ttl-2025-04-11";
+const shortLifeMs = 5 * 60_000;
+const longLifeMs = 60 * 60_000;
+/** From a breakpoint, itself included. */
+const lookBack = 20;
+
+export interface CacheParameters {
+  mark: CacheMark | undefined;
+  betas: string[];
+  /** Those that the service may refuse, the first to do without first. */
+  sent: OptionalParameter[];
+}
+
+/** `isHourCheaper`: of two turns with a longer pause between them. */
+export function cacheParameters(
+  cache: CacheHint | undefined,
+  { isHourCheaper, isOwn }: { isHourCheaper: boolean; isOwn: boolean },
+  leftOut: ReadonlySet<string> = new Set(),
+): CacheParameters {
+  const pauseMs = cache?.pauseMs ?? 0;
+  const isHour = isHourCheaper && pauseMs > shortLifeMs && pauseMs < longLifeMs && !leftOut.has(hourParameter.name);
+  if (leftOut.has(cacheParameter.name)) return { mark: undefined, betas: [], sent: [cacheParameter] };
+  return {
+    mark: isHour ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" },
+    // Without it, an account may silently get five minutes.
+    betas: isHour && isOwn ? [hourBeta] : [],
+    sent: isHour ? [hourParameter, cacheParameter] : [cacheParameter],
+  };
+}
+
+export function systemOf(request: ModelRequest, mark: CacheMark | undefined): Anthropic.TextBlockParam[] {
+  const parts = request.system.filter((part) => part.text.trim() !== "");
+  const last = parts.findLast((part) => part.isCacheable);
+  return parts.map((part) => ({ type: "text", text: wellFormed(part.text), ...(part === last ? marked(mark) : {}) }));
+}
+
+/** Only where no part of the system text has a breakpoint. */
+export function withToolMark(
+  tools: Anthropic.Tool[],
+  system: readonly Anthropic.TextBlockParam[],
+  mark: CacheMark | undefined,
+): Anthropic.Tool[] {
+  const last = tools.at(-1);
+  if (last === undefined || system.some((part) => part.cache_control !== undefined)) return tools;
+  return [...tools.slice(0, -1), { ...last, ...marked(mark) }];
+}
+
+export function withBreakpoints(messages: readonly MessageBlocks[], mark: CacheMark | undefined): MessageBlocks[] {
+  const end = messages.length - 1;
+  const previous = endBefore(messages, messages.length);
+  const earlier = endBefore(messages, previous);
+  const between = messages.slice(earlier + 1, previous + 1).reduce((sum, { content }) => sum + content.length, 0);
+  const ends = new Set(between < lookBack ? [end, previous] : [end, previous, earlier]);
+  return messages.map((message, index) => {
+    const last = message.content.at(-1);
+    if (!ends.has(index) || last === undefined) return message;
+    return { ...message, content: [...message.content.slice(0, -1), { ...last, ...marked(mark) } as typeof last] };
+  });
+}
+
+/** The last message of the request that the last answer before `index` answered. -1 if there is none. */
+function endBefore(messages: readonly MessageBlocks[], index: number): number {
+  return messages.slice(0, Math.max(0, index)).findLastIndex(({ role }) => role === "assistant") - 1;
+}
+
+function marked(mark: CacheMark | undefined): { cache_control?: CacheMark } {
+  return mark === undefined ? {} : { cache_control: mark };
+}
