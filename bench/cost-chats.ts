@@ -1,46 +1,40 @@
-/** A person on each platform who writes, waits for the end of the answer, and approves what the agent asks. */
-import { createChatClient, type SeenMessage } from "../test/doubles/chat-client.ts";
+/** A person on each platform who writes, approves what the agent asks, and waits for the end of the answer. */
+import { randomUUID } from "node:crypto";
+import { createChatClient } from "../test/doubles/chat-client.ts";
 import { createDiscordDouble } from "../test/doubles/discord/double.ts";
 import type { RunningRemora } from "../test/doubles/remora-in-process.ts";
 import { createSlackDouble } from "../test/doubles/slack/double.ts";
-import type { Said } from "../test/doubles/slack/people.ts";
 import type { Turn } from "./cost-stories.ts";
 
-export type PlatformName = "page" | "slack" | "discord";
-
 export interface Chat {
-  /** Resolves with the end of the answer. */
   say(turn: Turn): Promise<void>;
   close(): Promise<void>;
 }
 
 type Start = (env: Record<string, string>) => Promise<RunningRemora>;
+export type PlatformName = keyof typeof openers;
 
 const patienceMs = 60_000;
+const openers = { page: openPage, slack: openSlack, discord: openDiscord };
 
 export function openChat(platform: PlatformName, start: Start): Promise<Chat> {
-  return { page: openPage, slack: openSlack, discord: openDiscord }[platform](start);
+  return openers[platform](start);
 }
 
 async function openPage(start: Start): Promise<Chat> {
   const remora = await start({});
   const ann = await createChatClient(remora.url, remora.token);
-  const threads = new Map<string, SeenMessage>();
+  const threads = new Map<string, string>();
   return {
-    async say({ place, text, files = [] }) {
-      const thread = threads.get(place)?.id;
-      const where =
-        place === "dm" ? ({ dm: true } as const) : { channel: "general", ...(thread === undefined ? {} : { thread }) };
-      const uploads = files.map(({ name, content }) =>
-        ann.upload(crypto.randomUUID(), { name, content, mimeType: "text/plain" }),
-      );
+    async say({ place, text, files }) {
+      const thread = threads.get(place);
+      const channel = { channel: "general", ...(thread === undefined ? {} : { thread }) };
+      const uploads = files.map((file) => ann.upload(randomUUID(), { ...file, mimeType: "text/plain" }));
+      const where = place === "dm" ? ({ dm: true } as const) : channel;
       const said = await ann.say(`@remora ${text}`, where, await Promise.all(uploads));
-      if (!threads.has(place)) threads.set(place, said);
+      threads.set(place, thread ?? said.id);
       const answered = ann.answerTo(said);
-      ann.cardFor(said).then(
-        (card) => ann.click(card, "approve"),
-        () => {},
-      );
+      void ann.cardFor(said).then((card) => ann.click(card, "approve"));
       await answered;
     },
     async close() {
@@ -53,43 +47,26 @@ async function openPage(start: Start): Promise<Chat> {
 async function openSlack(start: Start): Promise<Chat> {
   const slack = await createSlackDouble();
   slack.limits.isEnforced = false;
-  const remora = await start({
-    SLACK_BOT_TOKEN: slack.botToken,
-    SLACK_APP_TOKEN: slack.appToken,
-    SLACK_API_URL: slack.apiUrl,
-  });
+  const { botToken, appToken, apiUrl, ann, general } = slack;
+  const remora = await start({ SLACK_BOT_TOKEN: botToken, SLACK_APP_TOKEN: appToken, SLACK_API_URL: apiUrl });
   await slack.until(() => slack.sockets.count() === 1, patienceMs);
-  const threads = new Map<string, Said>();
+  const threads = new Map<string, string>();
   return {
-    async say({ place, text, files = [], answer }) {
-      const channel = place === "dm" ? slack.workspace.direct(slack.ann) : slack.general;
+    async say({ place, text, files, answer }) {
+      const channel = place === "dm" ? slack.workspace.direct(ann) : general;
       const thread = threads.get(place);
-      const line = place === "dm" ? text : `@Remora ${text}`;
-      const shared = files.map(({ name, content }) => ({ name, content, mimetype: "text/plain" }));
-      const said = slack.people.say({
-        as: slack.ann,
-        in: channel,
-        text: line,
-        files: shared,
-        ...(thread === undefined ? {} : { thread }),
-      });
-      if (thread === undefined) threads.set(place, said);
-      const pressed = new Set<string>();
+      const words = place === "dm" ? text : `@Remora ${text}`;
+      const shared = files.map((file) => ({ ...file, mimetype: "text/plain" }));
+      const inThread = thread === undefined ? {} : { thread };
+      const { ts: root } = slack.people.say({ as: ann, in: channel, text: words, files: shared, ...inThread });
+      threads.set(place, thread ?? root);
+      const isAsking = createOnce();
       await slack.until(() => {
-        const seen = slack.see({ in: channel, thread: (thread ?? said).ts }).filter(({ isAgents }) => isAgents);
-        const card = seen.find(
-          ({ ts, buttons }) => !pressed.has(ts) && buttons.some(({ label }) => label === "Approve"),
-        );
-        if (card !== undefined) {
-          pressed.add(card.ts);
-          slack.interactions
-            .click({ as: slack.ann, on: { channel, ts: card.ts }, button: "Approve" })
-            .acknowledged()
-            .catch(() => {});
-        }
-        return seen.some(
-          ({ readable, streaming }) => streaming !== "in_progress" && readable.includes(answer.slice(0, 20)),
-        );
+        const seen = slack.see({ in: channel, thread: thread ?? root }).filter(({ isAgents }) => isAgents);
+        const card = seen.find(({ ts, buttons }) => buttons.some(({ label }) => label === "Approve") && isAsking(ts));
+        if (card !== undefined)
+          void slack.interactions.click({ as: ann, on: { channel, ts: card.ts }, button: "Approve" }).acknowledged();
+        return seen.some((one) => one.streaming !== "in_progress" && one.readable.includes(startOf(answer)));
       }, patienceMs);
     },
     async close() {
@@ -101,29 +78,23 @@ async function openSlack(start: Start): Promise<Chat> {
 
 async function openDiscord(start: Start): Promise<Chat> {
   const discord = await createDiscordDouble();
+  const { ann, bot, channel } = discord;
   const remora = await start({ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl });
   await discord.until(() => discord.gateway.connected().length === 1, patienceMs);
   const threads = new Map<string, string>();
+  const threadOf = (place: string) => channel.threads().find(({ id }) => id === threads.get(place));
   return {
-    async say({ place, text, files = [], answer }) {
-      const threadId = threads.get(place);
-      const threadOf = (id: string) => discord.channel.threads().find((thread) => thread.id === id);
-      const where =
-        place === "dm" ? "dm" : threadId === undefined ? discord.channel : (threadOf(threadId) ?? discord.channel);
-      const said = discord.ann.say(place === "dm" ? text : `${discord.bot.mention} ${text}`, { in: where, files });
-      if (threadId === undefined) threads.set(place, said.id);
-      const pressed = new Set<string>();
+    async say({ place, text, files, answer }) {
+      const words = place === "dm" ? text : `${bot.mention} ${text}`;
+      const said = ann.say(words, { in: place === "dm" ? "dm" : (threadOf(place) ?? channel), files });
+      threads.set(place, threads.get(place) ?? said.id);
+      const isAsking = createOnce();
       await discord.until(() => {
-        const here = place === "dm" ? discord.ann.dm() : threadOf(threads.get(place) ?? "");
-        const seen = (here?.messages() ?? []).filter(({ author }) => author.id === discord.bot.id);
-        const card = seen.find(
-          ({ id, buttons }) => !pressed.has(id) && buttons.some(({ label }) => label === "Approve"),
-        );
-        if (card !== undefined) {
-          pressed.add(card.id);
-          discord.ann.click(card, "Approve");
-        }
-        return seen.some(({ content }) => content.includes(answer.slice(0, 20)));
+        const here = place === "dm" ? ann.dm() : threadOf(place);
+        const seen = (here?.messages() ?? []).filter(({ author }) => author.id === bot.id);
+        const card = seen.find(({ id, buttons }) => buttons.some(({ label }) => label === "Approve") && isAsking(id));
+        if (card !== undefined) ann.click(card, "Approve");
+        return seen.some(({ content }) => content.includes(startOf(answer)));
       }, patienceMs);
     },
     async close() {
@@ -131,4 +102,13 @@ async function openDiscord(start: Start): Promise<Chat> {
       await discord.stop();
     },
   };
+}
+
+/** With its number, which no other answer has. */
+const startOf = (answer: string) => answer.slice(0, 20);
+
+/** True for each id at the first time only. */
+function createOnce(): (id: string) => boolean {
+  const known = new Set<string>();
+  return (id) => known.size !== known.add(id).size;
 }

@@ -4,9 +4,9 @@ export interface Turn {
   /** A thread's name, or `dm`. */
   place: string;
   text: string;
-  files?: { name: string; content: string }[];
-  /** One a step. */
-  calls?: { tool: string; input: object }[];
+  files: { name: string; content: string }[];
+  /** `TOOL {json}`, one a step. */
+  calls: string[];
   /** Different in each turn. */
   answer: string;
   /** Since the turn before. */
@@ -35,20 +35,22 @@ const remarks = [
   "It is in the shared folder, next to the figures of last year, and the second sheet says who has changed what.",
   "Before that, somebody has to say whether the old version stays, since three customers still use it every day.",
 ];
+const remark = (index: number) => remarks[index % remarks.length] ?? "";
+const questionAbout = (index: number, topic: string) =>
+  (questions[index % questions.length] ?? "").replace("TOPIC", topic);
 
-/** Of about 90 words. */
+/** Answers have about 90 words. A minute or two passes between turns. */
 function turnOf(place: string, text: string, index: number, more: Partial<Turn> = {}): Turn {
-  const said = [0, 1, 3, 4].map((offset) => remarks[(index + offset) % remarks.length]);
+  const said = [0, 1, 3, 4].map((offset) => remark(index + offset));
   const answer = `No. ${index + 1}. ${said.join(" ")}`;
-  return { place, text, answer, minutes: 1 + (index % 2), ...more };
+  return { place, text, answer, files: [], calls: [], minutes: 1 + (index % 2), ...more };
 }
 
 /** Lines of everyday work in one thread, which come back to the same topics. */
-export function oneLiners(count: number, minutes?: number): Turn[] {
+export function oneLiners(count: number, more: Partial<Turn> = {}): Turn[] {
   return Array.from({ length: count }, (_, index) => {
-    const topic = topics[(index * 4) % topics.length] ?? "";
-    const text = `${(questions[index % questions.length] ?? "").replace("TOPIC", topic)} (${index + 1})`;
-    return turnOf("main", text, index, minutes === undefined ? {} : { minutes });
+    const text = questionAbout(index, topics[(index * 4) % topics.length] ?? "");
+    return turnOf("main", `${text} (${index + 1})`, index, more);
   });
 }
 
@@ -57,84 +59,52 @@ const rows = Array.from(
   (_, row) => `2026-11-${(row % 28) + 1},${["North", "South"][row % 2]},${row * 3}`,
 );
 const sales = ["day,region,amount", ...rows, ""].join("\n");
-const plan = [
-  "# Launch of the new price list",
-  ...Array.from({ length: 25 }, (_, index) => `- ${index + 1}. ${remarks[index % remarks.length]}`),
-].join("\n");
+const plan = ["# Launch", ...Array.from({ length: 25 }, (_, index) => `- ${index + 1}. ${remark(index)}`)].join("\n");
+const call = (tool: string, input: object) => `${tool} ${JSON.stringify(input)}`;
+const writeSales = call("write_file", { path: "sales.csv", content: sales });
+const readSales = call("read_file", { path: "sales.csv" });
 
 /** Every third turn calls a tool. */
 export function withTools(turns: Turn[]): Turn[] {
-  const [write, read] = [
-    { tool: "write_file", input: { path: "sales.csv", content: sales } },
-    { tool: "read_file", input: { path: "sales.csv" } },
-  ];
-  return turns.map((turn, index) => (index % 3 === 0 ? { ...turn, calls: [index === 0 ? write : read] } : turn));
+  return turns.map((turn, index) => {
+    return index % 3 === 0 ? { ...turn, calls: [index === 0 ? writeSales : readSales] } : turn;
+  });
 }
 
-/** 12 turns in a thread, 5 mentions in others, and a DM; 32 requests. */
+const publish = call("shell_exec", { command: "echo published", network: ["example.com"] });
+const loadData = call("load_skill", { name: "data" });
+const describeSales = call("use_tool", { name: "data_describe", input: { path: "sales.csv" } });
+const list = call("write_file", { path: "checklist.md", content: "- plan\n- sales\n- Mara's signature\n" });
+const signature = call("remember", { text: "Mara signs the price list before it is published.", title: "Signature" });
+
+const launch: [string, Partial<Turn>?][] = [
+  ["we launch the new price list on Thursday. what should we not forget?"],
+  ["here is the plan. what is missing?", { files: [{ name: "plan.md", content: plan }] }],
+  ["these are the sales. keep them", { files: [{ name: "november.csv", content: sales }], calls: [writeSales] }],
+  ["which region sold more?", { calls: [readSales, loadData, describeSales] }],
+  ["ok, and the total?", { calls: [call("shell_exec", { command: "wc -l sales.csv && head -5 sales.csv" })] }],
+  ["how do we review code here?", { calls: [call("load_skill", { name: "code-review" })] }],
+  ["publish it, please", { calls: [publish] }],
+  ["thanks! how long did that take?"],
+  ["keep in mind that Mara signs the price list", { calls: [signature] }],
+  ["write the checklist", { calls: [list, call("shell_exec", { command: "cat checklist.md" })] }],
+  ["who signs?", { calls: [call("recall", { query: "who signs the price list" }), readSales] }],
+  ["then we are done?", { calls: [call("read_file", { path: "checklist.md" }), call("list_folder", { path: "." })] }],
+];
+
+/** 12 turns in a thread, with files, tools, two skills and a card; 5 mentions in other threads; a DM. 32 requests. */
 export function story(): Turn[] {
-  const shell = (command: string, network?: string[]) => ({
-    tool: "shell_exec",
-    input: { command, ...(network ? { network } : {}) },
-  });
-  const named = (name: string, input: object) => ({ tool: "use_tool", input: { name, input } });
-  const load = (name: string) => ({ tool: "load_skill", input: { name } });
-  const read = { tool: "read_file", input: { path: "sales.csv" } };
-  const thread: [string, Partial<Turn>?][] = [
-    ["we launch the new price list on Thursday. what should we not forget?"],
-    ["here is the plan. what is missing?", { files: [{ name: "plan.md", content: plan }] }],
-    [
-      "and these are the sales. keep them in the folder",
-      {
-        files: [{ name: "november.csv", content: sales }],
-        calls: [{ tool: "write_file", input: { path: "sales.csv", content: sales } }],
-      },
-    ],
-    ["which region sold more?", { calls: [read, load("data"), named("data_describe", { path: "sales.csv" })] }],
-    ["ok, and the total?", { calls: [shell("wc -l sales.csv && head -5 sales.csv")] }],
-    ["can you look at how we review code here?", { calls: [load("code-review")] }],
-    ["publish it, please", { calls: [shell("echo published", ["example.com"])] }],
-    ["thanks! how long did that take?"],
-    [
-      "keep in mind that Mara signs the price list",
-      {
-        calls: [
-          {
-            tool: "remember",
-            input: { text: "Mara signs the price list before it is published.", title: "Who signs the price list" },
-          },
-        ],
-      },
-    ],
-    [
-      "write the checklist",
-      {
-        calls: [
-          { tool: "write_file", input: { path: "checklist.md", content: "- plan\n- sales\n- Mara's signature\n" } },
-          shell("cat checklist.md"),
-        ],
-      },
-    ],
-    ["who signs?", { calls: [{ tool: "recall", input: { query: "who signs the price list" } }, read] }],
-    [
-      "then we are done, aren't we?",
-      { calls: [{ tool: "read_file", input: { path: "checklist.md" } }, shell("ls -la")] },
-    ],
-  ];
-  const others = [...[1, 2, 3, 4, 5].map((number) => `side${number}`), "dm"];
-  return [
-    ...thread.map(([text, more], index) => turnOf("main", text, index, more)),
-    ...others.map((place, index) =>
-      turnOf(place, (questions[index] ?? "").replace("TOPIC", topics[index] ?? ""), 12 + index),
-    ),
-  ];
+  const others = ["side1", "side2", "side3", "side4", "side5", "dm"].map((place, index) =>
+    turnOf(place, questionAbout(index, topics[index] ?? ""), launch.length + index),
+  );
+  return [...launch.map(([text, more], index) => turnOf("main", text, index, more)), ...others];
 }
 
 /** Notes, of which each topic finds some. */
 export function notes(count: number): string {
   const noteOf = (index: number) => {
-    const topic = topics[index % topics.length] ?? "";
-    return `## Note ${index + 1} about ${topic}\n\n${remarks[index % remarks.length]} That was case ${index * 7 + 3} of ${topic}.\n`;
+    const topic = topics[index % topics.length];
+    return `## Note ${index + 1} about ${topic}\n\n${remark(index)} That was case ${index * 7 + 3} of ${topic}.\n`;
   };
   return ["# Notes", "", ...Array.from({ length: count }, (_, index) => noteOf(index))].join("\n");
 }

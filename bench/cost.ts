@@ -51,7 +51,7 @@ const stories: Record<string, Played> = {
   storyGpt55: { platform: "page", turns: story(), model: gpt55 },
   storyGpt56: { platform: "page", turns: story(), model: gpt56 },
   sixty: { platform: "page", turns: oneLiners(60) },
-  sixtySlow: { platform: "page", turns: oneLiners(60, 10) },
+  sixtySlow: { platform: "page", turns: oneLiners(60, { minutes: 10 }) },
   sixtyNotes: { platform: "page", turns: oneLiners(60), hasNotes: true },
   sixtyTools: { platform: "page", turns: withTools(oneLiners(60)) },
   sixtyGpt55: { platform: "page", turns: oneLiners(60), model: gpt55 },
@@ -104,12 +104,11 @@ async function play({ platform, turns, model = sonnet, hasNotes = false }: Playe
   const asked: Asked[] = [];
   let [turn, step] = [0, 0];
   double.mock.on({ predicate: () => true }, () => {
-    const { calls = [], answer } = turns[turn] ?? { answer: "Nothing was planned." };
-    const call = calls[step];
+    const { calls = [], answer = "Nothing was planned." } = turns[turn] ?? {};
+    const [, name, input = answer] = /^(\w+) (.*)$/s.exec(calls[step] ?? "") ?? [];
     step += 1;
-    const output = call === undefined ? answer : JSON.stringify(call.input);
-    asked.push({ turn, at: Date.now(), output });
-    return call === undefined ? { content: output } : { toolCalls: [{ name: call.tool, arguments: output }] };
+    asked.push({ turn, at: Date.now(), output: input });
+    return name === undefined ? { content: answer } : { toolCalls: [{ name, arguments: input }] };
   });
   const chat: Chat = await openChat(platform, (env) =>
     startRemora(home, { ANTHROPIC_API_KEY: "bench-key", OPENAI_API_KEY: "bench-key", REMORA_CONFIG: config, ...env }),
@@ -118,8 +117,8 @@ async function play({ platform, turns, model = sonnet, hasNotes = false }: Playe
     [turn, step] = [index, 0];
     pauses.pass(said.minutes);
     await chat.say(said);
-    const wanted = (said.calls?.length ?? 0) + 1;
-    if (step !== wanted) process.stderr.write(`turn ${index + 1} asked ${step} times instead of ${wanted}\n`);
+    const wanted = said.calls.length + 1;
+    if (step !== wanted) throw new Error(`turn ${index + 1} asked ${step} times instead of ${wanted}`);
   }
   await chat.close();
   pauses.end();
@@ -157,7 +156,7 @@ function figuresOf(turns: readonly Turn[], asked: readonly Asked[], sent: readon
     all.reduce((total, one) => total + one[key], 0);
   const share = (all: readonly Priced[]) => Number((sum(all, "read") / sum(all, "tokens")).toFixed(3));
   const cents = (number: number) =>
-    turns.length < number || turns.some(({ calls }) => calls !== undefined)
+    turns.length < number || turns.some(({ calls }) => calls.length > 0)
       ? []
       : [
           [
@@ -193,7 +192,7 @@ function barePrompts(turns: readonly Turn[], asked: readonly Asked[], sent: read
   const marked = (blocks: Block[]) => blocks.with(-1, { ...blocks.at(-1), mark: "5m", isEnd: true } as Block);
   const said = new Map<string, Block[]>();
   return asked.map(({ turn, output }, index) => {
-    const { place, text, files = [] } = turns[turn] ?? { place: "", text: "" };
+    const { place = "", text = "", files = [] } = turns[turn] ?? {};
     const before = said.get(place) ?? [];
     const isFirst = asked[index - 1]?.turn !== turn;
     const words = [text, ...files.map(({ content }) => content)].join("\n\n");

@@ -156,7 +156,7 @@ function createBreakpointCache(kind: "anthropic" | "breakpoints", least: number)
       const marks = (kind === "anthropic" ? claudeMarks(blocks) : gptMarks(blocks)).filter(
         ({ index }) => (ends[index] ?? 0) >= least,
       );
-      const isLive = (index: number) => (live.get(hashes[index] ?? "")?.until ?? 0) >= at;
+      const isLive = (index: number) => (live.get(hashes[index] ?? "")?.until ?? -1) >= at;
       const tried = kind === "anthropic" ? marks.flatMap(({ index }) => lookBack(index)) : triedEnds(blocks);
       const hit = Math.max(-1, ...tried.filter(isLive));
       let [written, writtenForAnHour, end] = [0, 0, ends[hit] ?? 0];
