@@ -3,18 +3,13 @@
  *
  *   oneLineBytes   a new conversation's message of one line, on the page, in Slack and in Discord
  *   parts          what the request from the page consists of
- *   turn           a turn of six steps, one of which loads a tool, or a skill with seven tools: the bytes of each request, and
- *                  of all bytes from the second request on the share that a prompt cache reuses (test/doubles/prompt-cache.ts)
  *
  * Prints one JSON line.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { startCallingModel } from "../test/doubles/calling-model.ts";
 import { createChatClient } from "../test/doubles/chat-client.ts";
 import { createDiscordDouble } from "../test/doubles/discord/double.ts";
-import { cachedShares, shareOf } from "../test/doubles/prompt-cache.ts";
-import { createHome, type RemoraHome, startRemora } from "../test/doubles/remora-process.ts";
+import { createHome, startRemora } from "../test/doubles/remora-process.ts";
 import { createSlackDouble } from "../test/doubles/slack/double.ts";
 
 const line = "what is the difference between a mutex and a semaphore?";
@@ -23,29 +18,22 @@ const model = await startCallingModel();
 /** Starts a process, and returns the requests that the model got because of `work`. */
 async function requestsOf(
   more: Record<string, string>,
-  work: (remora: Awaited<ReturnType<typeof startRemora>>, home: RemoraHome) => Promise<unknown>,
+  work: (remora: Awaited<ReturnType<typeof startRemora>>) => Promise<unknown>,
 ): Promise<string[]> {
   const home = await createHome();
   const remora = await startRemora(home, { ANTHROPIC_API_KEY: "bench-key", ANTHROPIC_BASE_URL: model.url, ...more });
   const before = model.requests.length;
-  await work(remora, home);
+  await work(remora);
   const sent = model.requests.slice(before);
   await remora.kill();
   await home.remove();
   return sent;
 }
 
-async function onPage(texts: string[]): Promise<string[]> {
-  return await requestsOf({}, async (remora, home) => {
-    const folder = join(home.workspace, "files", "channel:general");
-    mkdirSync(folder, { recursive: true });
-    const rows = Array.from(
-      { length: 40 },
-      (_, row) => `2026-11-${(row % 28) + 1},${["North", "South"][row % 2]},${row * 3}`,
-    );
-    writeFileSync(join(folder, "sales.txt"), ["day,region,amount", ...rows, ""].join("\n"));
+async function onPage(): Promise<string[]> {
+  return await requestsOf({}, async (remora) => {
     const client = await createChatClient(remora.url, remora.token);
-    for (const text of texts) await client.answerTo(await client.say(`@remora ${text}`));
+    await client.answerTo(await client.say(`@remora ${line}`));
     client.close();
   });
 }
@@ -74,27 +62,6 @@ async function onDiscord(): Promise<string[]> {
   return sent;
 }
 
-/** Looks at a file, loads something in between, and answers in the sixth step. Its words load nothing by themselves. */
-function turnLoading(name: string): string {
-  const calls: [string, object][] = [
-    ["shell_exec", { command: "ls -la && head -20 sales.txt" }],
-    ["load_skill", { name }],
-    ["use_tool", { name: "chat_history", input: { limit: 20 } }],
-    ["use_tool", { name: "chat_search", input: { query: "sales" } }],
-    ["read_file", { path: "sales.txt", limit: 30 }],
-  ];
-  return calls.map(([tool, input]) => `call ${tool} ${JSON.stringify(input)}`).join(" then ");
-}
-
-async function measureTurn(name: string) {
-  const sent = await onPage([turnLoading(name)]);
-  const shares = cachedShares(sent);
-  return {
-    bytes: sent.map((request) => Buffer.byteLength(request)),
-    cachedShare: { anthropic: shareOf(shares, "marked"), automatic: shareOf(shares, "automatic") },
-  };
-}
-
 function partsOf(request: string) {
   const { tools = [], system = [], messages } = JSON.parse(request);
   const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
@@ -106,13 +73,12 @@ function partsOf(request: string) {
 }
 
 const bytesOf = (text = "") => Buffer.byteLength(text);
-const [page = ""] = await onPage([line]);
+const [page = ""] = await onPage();
 const [[slack], [discord]] = [await onSlack(), await onDiscord()];
 const figures = {
   bench: "request",
   oneLineBytes: { page: bytesOf(page), slack: bytesOf(slack), discord: bytesOf(discord) },
   parts: partsOf(page),
-  turn: { loadsTool: await measureTurn("chat_search"), loadsSkill: await measureTurn("chat") },
 };
 process.stdout.write(`${JSON.stringify(figures)}\n`);
 await model.close();

@@ -23,6 +23,8 @@ const helpers: ReadonlySet<string> = new Set([
   "model-server",
   "load-generator",
   "order-check",
+  "cost-chats",
+  "cost-stories",
   "everyday-work",
 ]);
 

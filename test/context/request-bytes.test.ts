@@ -10,7 +10,7 @@ import { briefs } from "../../src/skill-runtime/library/library.ts";
 import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { loadSkillSpec, runLoadSkill } from "../../src/skill-runtime/library/load-skill.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
-import { cachedShares, shareOf } from "../doubles/prompt-cache.ts";
+import { blocksOf, type CacheKind, createPromptCache, tokensOf } from "../doubles/prompt-cache.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
 import { apis, collect } from "../providers/apis.ts";
 import { createWorld, promptText, type World } from "./world.ts";
@@ -101,6 +101,12 @@ describe("a message of one line", () => {
 });
 
 describe("the steps of a turn", () => {
+  /** What each request reads from the cache, and all of it. */
+  function usesOf(kind: CacheKind, bodies: readonly string[]) {
+    const cache = createPromptCache(kind, 0);
+    return bodies.map((body) => cache.send(blocksOf(body), at));
+  }
+
   test("reuse tools and system prompt in the last one, which may call nothing more", async () => {
     const turn = turnOf(said("what did people say about the sales?"));
     const bodyOf = async (notes: string[], more: Partial<ModelRequest> = {}) => {
@@ -112,15 +118,15 @@ describe("the steps of a turn", () => {
       bodies.push(await bodyOf([]));
       addStep(turn, [called(id, "chat_history", '{"limit":20}', "Ann: good morning\n".repeat(20))]);
     }
-    const reused = (body: string) => cachedShares([...bodies, body]).at(-1) ?? expect.fail();
+    const reused = (body: string) => usesOf("anthropic", [...bodies, body]).at(-1)?.read ?? expect.fail();
     const note = ["The tool steps of this turn are used up: answer now in text."];
     const body = await bodyOf(note, { mayCall: false });
     const { tools: sentTools, system } = JSON.parse(body) as { tools: object[]; system: object[] };
-    const stable = [...sentTools, ...system].map((part) => JSON.stringify({ ...part, cache_control: undefined }));
     // All but the part of the system prompt that may change with each message.
-    expect(reused(body).marked).toBeGreaterThanOrEqual(Buffer.byteLength(stable.slice(0, -1).join("")));
-    expect(reused(body).marked / reused(await bodyOf([])).marked).toBeGreaterThan(0.7);
-    expect(reused(await bodyOf(note, { tools: [] })).marked).toBe(0);
+    const stable = blocksOf(body).slice(0, sentTools.length + system.length - 1);
+    expect(reused(body)).toBeGreaterThanOrEqual(tokensOf(stable));
+    expect(reused(body) / reused(await bodyOf([]))).toBeGreaterThan(0.7);
+    expect(reused(await bodyOf(note, { tools: [] }))).toBe(0);
   });
 
   test.each(["chat_search", "schedule", "memory"])(
@@ -140,10 +146,11 @@ describe("the steps of a turn", () => {
         const { request } = await builder().build({ turn, step: turn.steps.length + 1, tools, notes: [] });
         bodies.push(await bodyFor(request));
       }
-      const shares = cachedShares(bodies);
-      expect(shares).toHaveLength(5);
-      expect(shareOf(shares, "marked")).toBeGreaterThanOrEqual(0.9);
-      expect(shareOf(shares, "automatic")).toBeGreaterThanOrEqual(0.9);
+      for (const kind of ["anthropic", "prefix"] as const) {
+        const [, ...later] = usesOf(kind, bodies);
+        const sum = (key: "read" | "tokens") => later.reduce((total, use) => total + use[key], 0);
+        expect(sum("read") / sum("tokens")).toBeGreaterThanOrEqual(0.9);
+      }
     },
   );
 
@@ -199,7 +206,8 @@ describe("the steps of a turn", () => {
         Array.from({ length: 30 }, (_, index) => called(`s${step}_${index}`, "chat_search", '{"query":"x"}', "found")),
       );
     }
-    for (const { marked, automatic } of cachedShares(bodies)) expect(marked).toBe(automatic);
+    const readBy = (kind: CacheKind) => usesOf(kind, bodies).map(({ read }) => read);
+    expect(readBy("anthropic")).toEqual(readBy("prefix"));
     for (const body of bodies) expect(body.match(/"cache_control"/g)?.length).toBeLessThanOrEqual(4);
   });
 });
