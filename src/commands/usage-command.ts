@@ -3,8 +3,8 @@
  * people, channels and models with the highest cost.
  */
 import { toIsoDate } from "../lib/iso-date.ts";
-import { formatDollars } from "../lib/text/format-dollars.ts";
 import { formatNumber } from "../lib/text/format-number.ts";
+import { formatDollars } from "../lib/text/format-usage.mjs";
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
 import type { Ledger } from "../ports/ledger.ts";

@@ -3,7 +3,7 @@
  * as a channel that only the requester sees. So only the requester and the operator see results.
  */
 import { counted } from "../lib/text/counted.ts";
-import { formatDollars } from "../lib/text/format-dollars.ts";
+import { formatDollars } from "../lib/text/format-usage.mjs";
 import { namesText } from "../lib/text/names-text.ts";
 import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import { headlineParts } from "../ports/card.ts";

@@ -199,7 +199,7 @@ describe("usage", () => {
     const said = await run();
     expect(said).toMatch(/\*\*you\*\*, today: 2 model calls, 2,240 tokens \(2,000 in, 200 out, 40 from cache\)/);
     expect(said).toContain(
-      "$0.0046 plus 1 call of unknown cost, and Remora itself took 4 ms per call, limit 5,000 tokens a day",
+      "$0.00456 plus 1 call of unknown cost, and Remora itself took 4 ms per call, limit 5,000 tokens a day",
     );
     expect(said).toContain("**this channel**, today: 2 model calls");
     expect(said).not.toContain("everyone");

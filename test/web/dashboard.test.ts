@@ -29,6 +29,7 @@ test("page, files and data need the token", async () => {
     "/pages/now.js",
     "/vendor/lit-html.js",
     "/vendor/diff-lines.js",
+    "/vendor/format-usage.mjs",
   ]) {
     expect((await world.get(`/dashboard${path}`, {})).status).toBe(401);
     expect((await world.get(`/dashboard${path}`)).status).toBe(200);

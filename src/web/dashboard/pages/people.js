@@ -1,5 +1,6 @@
 /** People and channels with what they used, by day and by model, the budgets in force, and what people think. */
-import { count, dollars } from "../format.js";
+import { formatDollars } from "/dashboard/vendor/format-usage.mjs";
+import { count } from "../format.js";
 import { html, nothing } from "../lit.js";
 import { section, table, time, turnLink, waiting } from "../parts.js";
 
@@ -62,7 +63,7 @@ function usageTable(label, used, view) {
 }
 
 function leftOf({ used, limit }) {
-  return `${dollars(Math.max(0, limit - used))} of ${dollars(limit)}`;
+  return `${formatDollars(Math.max(0, limit - used))} of ${formatDollars(limit)}`;
 }
 
 function personView({ id, platform, name }) {
@@ -92,8 +93,8 @@ function cost({ cost: amount, calls, unpricedCalls }) {
   if (calls === 0) return "–";
   if (unpricedCalls === calls) return "no price known";
   return unpricedCalls === 0
-    ? dollars(amount)
-    : html`${dollars(amount)} <span class="quiet">+ ${count(unpricedCalls)} without a price</span>`;
+    ? formatDollars(amount)
+    : html`${formatDollars(amount)} <span class="quiet">+ ${count(unpricedCalls)} without a price</span>`;
 }
 
 const thumbs = { good: "👍 good", bad: "👎 bad", said: "said something" };
@@ -119,7 +120,7 @@ function ratingsView({ recent }) {
 function budgetsView({ dollars: budgets, userTokensPerDay, channelTokensPerDay }) {
   const inDollars = Object.entries(budgetNames).map(([key, name]) => [
     name,
-    budgets[key] === null ? "no budget" : dollars(budgets[key]),
+    budgets[key] === null ? "no budget" : formatDollars(budgets[key]),
   ]);
   const inTokens = [
     ["a person per day, in tokens", userTokensPerDay],

@@ -1,6 +1,7 @@
 /** One turn: what was asked, each step with its calls, the prompts that the model saw, and the lines of the log. */
+import { formatDollars } from "/dashboard/vendor/format-usage.mjs";
 import { openDialog } from "../dialog.js";
-import { count, counted, dollars, duration, elapsed } from "../format.js";
+import { count, counted, duration, elapsed } from "../format.js";
 import { html, nothing } from "../lit.js";
 import { block, section, table, time, waiting } from "../parts.js";
 import { load } from "../session.js";
@@ -87,7 +88,7 @@ function summary({
   const price =
     cost === undefined
       ? ""
-      : ` · ${dollars(cost)}${unpricedSteps === 0 ? "" : ` without ${counted(unpricedSteps, "step")} that no price is known for`}`;
+      : ` · ${formatDollars(cost)}${unpricedSteps === 0 ? "" : ` without ${counted(unpricedSteps, "step")} that no price is known for`}`;
   return html`
     <p class="about">
       ${turnState(state)} ${requester.name} in
@@ -106,7 +107,7 @@ function messageView({ who, text, at, files }) {
 
 function stepNote({ model, requestedModel, cost, at }) {
   const instead = requestedModel === undefined ? "" : ` instead of ${requestedModel}`;
-  return html`${model}${instead}${cost === undefined ? "" : ` · ${dollars(cost)}`} · ${time(at)}`;
+  return html`${model}${instead}${cost === undefined ? "" : ` · ${formatDollars(cost)}`} · ${time(at)}`;
 }
 
 function stepView({ calls, usage }, text) {

@@ -1,0 +1,1 @@
+export function formatDollars(amount: number): string;
