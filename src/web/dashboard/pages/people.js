@@ -42,6 +42,7 @@ const columns = [
   ["Cost today", true],
   ["Left today", true],
   ["Tokens", true],
+  ["From the cache", true],
   ["Calls", true],
   ["Cost", true],
 ];
@@ -55,6 +56,7 @@ function usageTable(label, used, view) {
       cost(row.today),
       row.budget === null ? "–" : leftOf(row.budget),
       count(row.total.tokens),
+      row.total.fromCache ?? "–",
       count(row.total.calls),
       cost(row.total),
     ],
@@ -78,11 +80,11 @@ function channelView({ id, platform }) {
 function daysTable(days) {
   const rows = days.map((day) => ({
     key: day.day,
-    cells: [day.day, count(day.tokens), count(day.calls), cost(day)],
+    cells: [day.day, count(day.tokens), day.fromCache ?? "–", count(day.calls), cost(day)],
   }));
   return table(
     "Days",
-    [["Day"], ["Tokens", true], ["Calls", true], ["Cost", true]],
+    [["Day"], ["Tokens", true], ["From the cache", true], ["Calls", true], ["Cost", true]],
     rows,
     "Nothing has been used yet.",
   );

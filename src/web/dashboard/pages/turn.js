@@ -1,5 +1,5 @@
 /** One turn: what was asked, each step with its calls, the prompts that the model saw, and the lines of the log. */
-import { formatDollars } from "/dashboard/vendor/format-usage.mjs";
+import { formatDollars, tokensText } from "/dashboard/vendor/format-usage.mjs";
 import { openDialog } from "../dialog.js";
 import { count, counted, duration, elapsed } from "../format.js";
 import { html, nothing } from "../lit.js";
@@ -78,6 +78,7 @@ function summary({
   waitedMs,
   waitedFor,
   tokens,
+  steps,
   cost,
   unpricedSteps,
 }) {
@@ -85,6 +86,10 @@ function summary({
     waitedMs < 1_000
       ? ""
       : `, waited ${duration(0, waitedMs)}${waitedFor.length === 0 ? "" : ` for ${waitedFor.join(", ")}`}`;
+  const used = tokensText(
+    steps.map(({ usage }) => usage),
+    count,
+  );
   const price =
     cost === undefined
       ? ""
@@ -93,7 +98,7 @@ function summary({
     <p class="about">
       ${turnState(state)} ${requester.name} in
       <a href=${`#/turns?${new URLSearchParams({ conversation: conversationId })}`}>${conversationId}</a> · ${time(startedAt)} ·
-      ${endedAt === undefined ? `for ${elapsed(startedAt)}` : `worked ${duration(0, workedMs)}`}${waited} · ${counted(tokens, "token")}${price} · <code>${turnId}</code>
+      ${endedAt === undefined ? `for ${elapsed(startedAt)}` : `worked ${duration(0, workedMs)}`}${waited} · ${counted(tokens, "token")} (${used})${price} · <code>${turnId}</code>
     </p>`;
 }
 
@@ -114,7 +119,7 @@ function stepView({ calls, usage }, text) {
   return html`
     ${text === "" ? nothing : html`<div class="entry">${block(text, "What the model wrote")}</div>`}
     ${calls.map(callView)}
-    <p class="quiet entry">Tokens: ${count(usage.inputTokens)} in, ${count(usage.outputTokens)} out, ${count(usage.cacheReadTokens)} from the cache</p>`;
+    <p class="quiet entry">Tokens: ${tokensText([usage], count)}</p>`;
 }
 
 function promptsView(prompts, onShow) {
