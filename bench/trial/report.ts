@@ -1,8 +1,8 @@
 /** What a trial shows: a column for each bot, the worst failures, and what changed between two runs. */
 import type { TaskResult } from "../../src/evals/play.ts";
 import { markdownTable } from "../../src/evals/table.ts";
-import { formatDollars } from "../../src/lib/text/format-dollars.ts";
 import { formatNumber } from "../../src/lib/text/format-number.ts";
+import { formatDollars } from "../../src/lib/text/format-usage.mjs";
 
 export type Results = readonly TaskResult[];
 

@@ -1,5 +1,5 @@
 /** What a card about a budget says. */
-import { formatDollars } from "../lib/text/format-dollars.ts";
+import { formatDollars } from "../lib/text/format-usage.mjs";
 import type { CardItem } from "../ports/card.ts";
 import type { BudgetAsk } from "../ports/usage.ts";
 

@@ -5,7 +5,7 @@
  * often it is applied.
  */
 import { hash } from "node:crypto";
-import { formatDollars } from "../lib/text/format-dollars.ts";
+import { formatDollars } from "../lib/text/format-usage.mjs";
 import type { ApprovalRecord, BudgetRequest, OpenedBudget } from "../ports/approval.ts";
 import type { AnswerReceipt, JsonObject } from "../ports/message.ts";
 import { budgetTool } from "../ports/tool-offer.ts";

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { toIsoDate } from "../lib/iso-date.ts";
 import { formatNumber } from "../lib/text/format-number.ts";
+import { formatDollars } from "../lib/text/format-usage.mjs";
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
 import type { ContextPreview, ContextPreviews, ContextSection } from "../ports/context.ts";
@@ -109,7 +110,7 @@ function costText({ model }: ContextPreview, cost: number | undefined): string {
   if (cost === undefined)
     return `The cost is unknown: models.prices has no price for ${asCode(model, maxShownModelCharacters)}.`;
   if (cost === 0) return "With this model, that costs nothing.";
-  return `That costs about $${cost.toFixed(cost < 1 ? 4 : 2)} per request, or less where the service has it in its cache. The answer costs extra.`;
+  return `That costs about ${formatDollars(cost)} per request, or less where the service has it in its cache. The answer costs extra.`;
 }
 
 function counted(count: number, one: string, many: string): string {

@@ -3,12 +3,13 @@
  * people, channels and models with the highest cost.
  */
 import { toIsoDate } from "../lib/iso-date.ts";
-import { formatDollars } from "../lib/text/format-dollars.ts";
 import { formatNumber } from "../lib/text/format-number.ts";
+import { cachedShare, formatDollars, tokensText } from "../lib/text/format-usage.mjs";
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Author, InboundCommand } from "../ports/message.ts";
+import type { Usage } from "../ports/provider.ts";
 import type { TurnRecord } from "../ports/turn.ts";
 import {
   type BudgetState,
@@ -93,11 +94,8 @@ export function usageCommand({ meter, ledger, limits, isOwner, now = Date.now }:
 }
 
 function countText(count: UsageCount): string {
-  const cached = count.cacheReadTokens === 0 ? "" : `, ${formatNumber(count.cacheReadTokens)} from cache`;
-  const input = count.inputTokens + count.cacheWriteTokens;
-  const parts = `${formatNumber(input)} in, ${formatNumber(count.outputTokens)} out${cached}`;
   const added = Math.round(count.addedMs / Math.max(count.calls, 1));
-  return `${callsText(count.calls)}, ${formatNumber(tokensOf(count))} tokens (${parts}), ${costText(count)}, and Remora itself took ${added} ms per call`;
+  return `${callsText(count.calls)}, ${formatNumber(tokensOf(count))} tokens (${tokensText([count], formatNumber)}), ${costText(count)}, and Remora itself took ${added} ms per call`;
 }
 
 function costText({ cost, calls, unpricedCalls, estimatedCalls = 0 }: UsageCount): string {
@@ -115,22 +113,28 @@ function budgetText({ used, limit, added }: BudgetState): string {
 }
 
 function dayText({ day, ...count }: UsageCount): string {
-  return `${day} ${costText({ day, ...count })}`;
+  return `${day} ${costText({ day, ...count })}${shareText(count)}`;
 }
 
 function rowsText(label: string, rows: readonly UsageRow[]): string[] {
   const shown = rows.slice(0, maxShownRows).map(({ id, name, total }) => {
-    return `${asCode(name || id, maxNameCharacters)} ${costText(total)}`;
+    return `${asCode(name || id, maxNameCharacters)} ${costText(total)}${shareText(total)}`;
   });
   return shown.length === 0 ? [] : [`  - ${label}: ${shown.join(", ")}`];
 }
 
+function shareText(usage: Usage): string {
+  const share = cachedShare([usage]);
+  return share === undefined ? "" : ` (${share} from the cache)`;
+}
+
 function turnText(turn: TurnRecord): string {
   const { steps } = turn;
-  const tokens = steps.reduce((sum, step) => sum + tokensOf(step.usage), 0);
+  const usages = steps.map(({ usage }) => usage);
+  const tokens = usages.reduce((sum, usage) => sum + tokensOf(usage), 0);
   const cost = costOfTurn(turn);
   const dollars = cost === undefined ? "" : `, ${formatDollars(cost)}`;
-  return `${callsText(steps.length)}, ${formatNumber(tokens)} tokens${dollars}`;
+  return `${callsText(steps.length)}, ${formatNumber(tokens)} tokens (${tokensText(usages, formatNumber)})${dollars}`;
 }
 
 function callsText(calls: number): string {

@@ -1,7 +1,7 @@
 /** Results as Markdown: a table for each bot, with a total, and below them why tasks are not solved. */
 import { counted } from "../lib/text/counted.ts";
-import { formatDollars } from "../lib/text/format-dollars.ts";
 import { formatNumber } from "../lib/text/format-number.ts";
+import { formatDollars } from "../lib/text/format-usage.mjs";
 import { shorten } from "../lib/text/shorten.ts";
 import type { TaskResult } from "./play.ts";
 

@@ -1,6 +1,6 @@
 /** The quiet line under an answer, such as `4 actions · 1 approved by Ben · 9 s, waited 3 s for Ben · $0.03`. */
 import { counted } from "../lib/text/counted.ts";
-import { formatDollars } from "../lib/text/format-dollars.ts";
+import { formatDollars } from "../lib/text/format-usage.mjs";
 import { namesText } from "../lib/text/names-text.ts";
 import type { CallReport, TurnReport } from "../ports/turn-report.ts";
 import { duration } from "./amounts.ts";

@@ -3,7 +3,8 @@
  * as a channel that only the requester sees. So only the requester and the operator see results.
  */
 import { counted } from "../lib/text/counted.ts";
-import { formatDollars } from "../lib/text/format-dollars.ts";
+import { formatNumber } from "../lib/text/format-number.ts";
+import { formatDollars, tokensText } from "../lib/text/format-usage.mjs";
 import { namesText } from "../lib/text/names-text.ts";
 import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import { headlineParts } from "../ports/card.ts";
@@ -26,7 +27,7 @@ export function recordText(report: TurnReport, view: RecordView): string {
     headText(report, view),
     ...callLines(report, view),
     ...report.changes.map(changesText),
-    ...closing(report),
+    ...closing(report, view),
   ].join("\n");
 }
 
@@ -48,7 +49,7 @@ export function recordFile(report: TurnReport, view: RecordView): string {
       [`  - ${action} ${codeSpan(path)}`, detail, warning].filter((part) => part !== "").join(" "),
     ),
   ]);
-  return [headText(report, view), ...sections, ...changes, ...closing(report)].join("\n\n");
+  return [headText(report, view), ...sections, ...changes, ...closing(report, view)].join("\n\n");
 }
 
 /** True if the short form leaves out a part of a call. */
@@ -171,16 +172,18 @@ function changesText({ title, state, by, decidedAt, result }: ChangesReport): st
   return `- Files: ${codeSpan(title)} — ${ending.replace(/\.$/, "")}.`;
 }
 
-function closing({ othersTexts, failure, state, steps }: TurnReport): string[] {
+function closing({ othersTexts, failure, state, steps, tokens }: TurnReport, { withCost }: RecordView): string[] {
   const others = othersTexts.slice(0, maxOthers).map((text) => codeSpan(text));
   const more = othersTexts.length > maxOthers ? ` and ${othersTexts.length - maxOthers} more` : "";
   const models = [...new Set(steps.map(({ model }) => model))].map((model) => codeSpan(model));
+  const usages = steps.map(({ usage }) => usage);
+  const used = withCost && tokens > 0 ? `. Tokens: ${tokensText(usages, formatNumber)}` : "";
   return [
     ...(failure === undefined
       ? []
       : [`- ${state === "stopped" ? "It was stopped" : "It failed"}: ${codeSpan(failure)}`]),
     ...(others.length === 0 ? [] : [`- I had also read: ${others.join(", ")}${more}.`]),
-    ...(models.length === 0 ? [] : [`- Model: ${namesText(models)}, ${counted(steps.length, "request")}.`]),
+    ...(models.length === 0 ? [] : [`- Model: ${namesText(models)}, ${counted(steps.length, "request")}${used}.`]),
   ];
 }
 

@@ -1,6 +1,7 @@
 /** What people read when a limit holds a call back. */
-import { formatDollars } from "../lib/text/format-dollars.ts";
+
 import { formatNumber } from "../lib/text/format-number.ts";
+import { formatDollars } from "../lib/text/format-usage.mjs";
 import { callsOf, type TurnRecord } from "../ports/turn.ts";
 import type { BudgetAsk, BudgetKind } from "../ports/usage.ts";
 import { dayMs, type TokenKey } from "./budgets.ts";

@@ -39,7 +39,11 @@ function createCounts(registry: Registry) {
     firstToken: seconds("model_first_token_seconds", "Time to the first token.", ["model"], [0.1, 0.3, 1, 3, 10, 30]),
     modelErrors: counter("model_errors_total", "Model calls that failed.", ["code"]),
     fallbacks: counter("model_fallbacks_total", "Fallbacks to the next provider.", ["from", "to"]),
-    tokens: counter("model_tokens_total", "Tokens counted by the provider.", ["model", "kind"]),
+    tokens: counter(
+      "model_tokens_total",
+      "Tokens counted by the provider. Those in are of one kind each: input, cache-read or cache-write.",
+      ["model", "kind"],
+    ),
     tools: counter("tool_calls_total", "Tool calls that ran, by status.", ["tool", "status"]),
     toolSeconds: seconds(
       "tool_seconds",

@@ -5,7 +5,7 @@
  */
 import { readdirSync } from "node:fs";
 import { findPackageJSON } from "node:module";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
@@ -73,7 +73,8 @@ function mountFiles(app: Hono): void {
   app.get("/dashboard", serveStatic({ root, path: "index.html", onFound }));
   const lit = litFolder();
   const vendor = new Map(["", "directives/"].flatMap((folder) => scriptsIn(lit, folder)).map((path) => [path, lit]));
-  vendor.set("diff-lines.js", fileURLToPath(new URL("../lib/", import.meta.url)));
+  for (const path of ["diff-lines.js", "text/format-usage.mjs"])
+    vendor.set(basename(path), dirname(fileURLToPath(new URL(`../lib/${path}`, import.meta.url))));
   app.get("/dashboard/vendor/*", async (context, next) => {
     const path = context.req.path.slice("/dashboard/vendor/".length);
     const folder = vendor.get(path);

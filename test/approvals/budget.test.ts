@@ -43,8 +43,8 @@ test("the card says how much is used, and has no choices but to continue or to s
   const { approvals } = world();
   const { item, approversText } = cardOf(await approvals.openBudget(open("t1")));
   expect(item).toMatchObject({
-    headline: "This channel has used $8.00 of $10.00 today. Continue, +$2.00?",
-    ...{ choices: ["approve", "deny"], labels: { approve: "Continue, +$2.00", deny: "Stop at $10.00" } },
+    headline: "This channel has used $8.00 of $10 today. Continue, +$2.00?",
+    ...{ choices: ["approve", "deny"], labels: { approve: "Continue, +$2.00", deny: "Stop at $10" } },
   });
   expect(approversText).toContain("ben");
 });

@@ -197,13 +197,19 @@ describe("usage", () => {
       if (permit.type === "admitted") await permit.count({ model, usage, addedMs: 4 }).written;
     }
     const said = await run();
-    expect(said).toMatch(/\*\*you\*\*, today: 2 model calls, 2,240 tokens \(2,000 in, 200 out, 40 from cache\)/);
+    expect(said).toMatch(
+      /\*\*you\*\*, today: 2 model calls, 2,240 tokens \(2,040 in, 200 out; 40 of 2,040 from the cache \(1 %\)\)/,
+    );
     expect(said).toContain(
-      "$0.0046 plus 1 call of unknown cost, and Remora itself took 4 ms per call, limit 5,000 tokens a day",
+      "$0.00456 plus 1 call of unknown cost, and Remora itself took 4 ms per call, limit 5,000 tokens a day",
     );
     expect(said).toContain("**this channel**, today: 2 model calls");
     expect(said).not.toContain("everyone");
-    expect(await run("", { by: bob })).toContain("**everyone**, today: 2 model calls");
+    const owners = await run("", { by: bob });
+    expect(owners).toContain("**everyone**, today: 2 model calls");
+    expect(owners).toContain(
+      "most with: `a/one` $0.00456 (1 % from the cache), `a/two` cost unknown (1 % from the cache)",
+    );
     await ledger.close();
   });
 });

@@ -7,7 +7,7 @@ import { createRecords, goneText } from "../../src/turn-report/show-record.ts";
 import { turnRecord } from "../doubles/records.ts";
 
 const at = Date.UTC(2026, 10, 22, 14, 2);
-const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+const usage = { inputTokens: 200, outputTokens: 300, cacheReadTokens: 4_100, cacheWriteTokens: 900 };
 
 function call(changes: Partial<CallReport> = {}): CallReport {
   return {
@@ -22,7 +22,15 @@ function report(calls: CallReport[], changes: Partial<TurnReport> = {}): TurnRep
   return {
     ...{ turnId: "t1", platform: "test", conversationId: "test:c1", scope: "channel:c1", asked: "hello" },
     ...{ requester: { id: "ann", name: "Ann" }, state: "done", startedAt: at, workedMs: 9_000, waitedMs: 0 },
-    ...{ waitedFor: [], tokens: 2, cost: 0.03, unpricedSteps: 0, changes: [], othersTexts: [], isSafeToRetry: false },
+    ...{
+      waitedFor: [],
+      tokens: 5_500,
+      cost: 0.03,
+      unpricedSteps: 0,
+      changes: [],
+      othersTexts: [],
+      isSafeToRetry: false,
+    },
     steps: [{ number: 1, at, model: "anthropic/claude", usage, calls }],
     ...changes,
   } as TurnReport;
@@ -57,7 +65,7 @@ test("reads like a person's account: what, who approved, what was blocked, what 
     "   Result: `exit code 0`",
     "2. Run `rm -rf /`. **Blocked**: this is never allowed (`deletes everything`).",
     "- Files: `website: 2 changed` — kept.",
-    "- Model: `anthropic/claude`, 1 request.",
+    "- Model: `anthropic/claude`, 1 request. Tokens: 5,200 in, 300 out; 4,100 of 5,200 from the cache (78 %), 900 written to it.",
   ]);
 });
 

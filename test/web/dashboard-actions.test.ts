@@ -248,7 +248,7 @@ test("skills are turned off and on with an audit line, and none is invented", as
 
 test("usage names people and says what people think, without characters that hide or turn a name", async () => {
   const amount = { day: "2026-11-22", calls: 2, cost: 0.5, unpricedCalls: 1, addedMs: 1 };
-  const count = { ...amount, inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const count = { ...amount, inputTokens: 1, outputTokens: 5, cacheReadTokens: 6, cacheWriteTokens: 3 };
   const person = { id: "u1", platform: "slack", name: "An\u202Enn\n", today: count, total: count };
   const rating = {
     turnId: "t1",
@@ -282,7 +282,7 @@ test("usage names people and says what people think, without characters that hid
     people: [
       { name: "Annn", budget: { used: 1.5, limit: 4 }, total: { tokens: 15, cost: 0.5, calls: 2, unpricedCalls: 1 } },
     ],
-    days: [{ day: "2026-11-22", tokens: 15 }],
+    days: [{ day: "2026-11-22", tokens: 15, fromCache: "60 %" }],
     ratings: { good: 3, bad: 1, recent: [{ who: "Ann", state: "bad", hasWords: true }] },
   });
 });

@@ -29,6 +29,7 @@ test("page, files and data need the token", async () => {
     "/pages/now.js",
     "/vendor/lit-html.js",
     "/vendor/diff-lines.js",
+    "/vendor/format-usage.mjs",
   ]) {
     expect((await world.get(`/dashboard${path}`, {})).status).toBe(401);
     expect((await world.get(`/dashboard${path}`)).status).toBe(200);
@@ -178,6 +179,24 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
     await tab.getByText(/^no errors since/).waitFor();
     for (const cell of await tab.locator("td > div", { hasText: name }).all())
       expect(await cell.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
+  test("a turn says how much of its prompts came from the service's cache, and what it cost", async () => {
+    const step = { text: "", calls: [], stop: "end" as const, model: "m", requestedModel: "m", at: 1 };
+    const used = (inputTokens: number, cacheReadTokens: number, cacheWriteTokens: number) => ({
+      ...{ ...step, cost: 0.00117 },
+      usage: { inputTokens, outputTokens: 50, cacheReadTokens, cacheWriteTokens },
+    });
+    await addTurn(world.ledger, "done", { id: "t1", steps: [used(100, 0, 2_000), used(0, 2_100, 200)] });
+    await open();
+    await tab.goto(`${world.url}/dashboard#/turns/t1`);
+    await tab
+      .getByText(
+        "4,500 tokens (4,400 in, 100 out; 2,100 of 4,400 from the cache (47 %), 2,200 written to it) · $0.00234",
+      )
+      .waitFor();
+    await tab.getByText("Tokens: 2,100 in, 50 out; nothing from the cache, 2,000 written to it").waitFor();
     expect(problems).toEqual([]);
   });
 

@@ -18,7 +18,7 @@ test("events become counts, times and tokens, without a word about anybody", asy
     step: 1,
     model: "demo/scripted",
     stop: "end",
-    usage: { inputTokens: 120, outputTokens: 30, cacheReadTokens: 0, cacheWriteTokens: 0 },
+    usage: { inputTokens: 120, outputTokens: 30, cacheReadTokens: 4_100, cacheWriteTokens: 900 },
     firstTokenMs: 200,
     durationMs: 900,
   });
@@ -42,6 +42,8 @@ test("events become counts, times and tokens, without a word about anybody", asy
     'remora_turns_total{outcome="done"} 1',
     "remora_turn_seconds_sum 1.5",
     'remora_model_tokens_total{model="demo/scripted",kind="input"} 120',
+    'remora_model_tokens_total{model="demo/scripted",kind="cache-read"} 4100',
+    'remora_model_tokens_total{model="demo/scripted",kind="cache-write"} 900',
     'remora_model_tokens_total{model="demo/summary",kind="output"} 3',
     'remora_safety_decisions_total{decision="denied"} 1',
     'remora_safety_decisions_total{decision="cancelled"} 1',

@@ -41,8 +41,3 @@ export function size(bytes) {
         : [bytes / 1024 ** 3, "GiB"];
   return `${amount.toFixed(1)} ${unit}`;
 }
-
-export function dollars(amount) {
-  if (amount === 0) return "$0";
-  return amount < 0.01 ? `$${amount.toFixed(4)}` : `$${amount.toFixed(2)}`;
-}

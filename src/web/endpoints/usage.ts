@@ -1,6 +1,7 @@
 /** People, channels, models and days with what they used, the budgets that apply, and what people think of answers. */
 import type { Hono } from "hono";
 import { z } from "zod";
+import { cachedShare } from "../../lib/text/format-usage.mjs";
 import { oneLine } from "../../lib/text/sanitize.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { Ratings } from "../../ports/rating.ts";
@@ -11,6 +12,8 @@ import { reading } from "./respond.ts";
 export interface UsedAmount {
   calls: number;
   tokens: number;
+  /** How much of the prompts. Null if no service says it. */
+  fromCache: string | null;
   /** US dollars, without calls that no price is known for. */
   cost: number;
   unpricedCalls: number;
@@ -109,5 +112,5 @@ function rowOf({ id, platform, name, today, total }: UsageRow, budget: UsedRow["
 
 function amountOf(count: UsageCount): UsedAmount {
   const { calls, cost, unpricedCalls } = count;
-  return { calls, tokens: tokensOf(count), cost, unpricedCalls };
+  return { calls, tokens: tokensOf(count), fromCache: cachedShare([count]) ?? null, cost, unpricedCalls };
 }

@@ -1,5 +1,6 @@
 /** People and channels with what they used, by day and by model, the budgets in force, and what people think. */
-import { count, dollars } from "../format.js";
+import { formatDollars } from "/dashboard/vendor/format-usage.mjs";
+import { count } from "../format.js";
 import { html, nothing } from "../lit.js";
 import { section, table, time, turnLink, waiting } from "../parts.js";
 
@@ -41,6 +42,7 @@ const columns = [
   ["Cost today", true],
   ["Left today", true],
   ["Tokens", true],
+  ["From the cache", true],
   ["Calls", true],
   ["Cost", true],
 ];
@@ -54,6 +56,7 @@ function usageTable(label, used, view) {
       cost(row.today),
       row.budget === null ? "–" : leftOf(row.budget),
       count(row.total.tokens),
+      row.total.fromCache ?? "–",
       count(row.total.calls),
       cost(row.total),
     ],
@@ -62,7 +65,7 @@ function usageTable(label, used, view) {
 }
 
 function leftOf({ used, limit }) {
-  return `${dollars(Math.max(0, limit - used))} of ${dollars(limit)}`;
+  return `${formatDollars(Math.max(0, limit - used))} of ${formatDollars(limit)}`;
 }
 
 function personView({ id, platform, name }) {
@@ -77,11 +80,11 @@ function channelView({ id, platform }) {
 function daysTable(days) {
   const rows = days.map((day) => ({
     key: day.day,
-    cells: [day.day, count(day.tokens), count(day.calls), cost(day)],
+    cells: [day.day, count(day.tokens), day.fromCache ?? "–", count(day.calls), cost(day)],
   }));
   return table(
     "Days",
-    [["Day"], ["Tokens", true], ["Calls", true], ["Cost", true]],
+    [["Day"], ["Tokens", true], ["From the cache", true], ["Calls", true], ["Cost", true]],
     rows,
     "Nothing has been used yet.",
   );
@@ -92,8 +95,8 @@ function cost({ cost: amount, calls, unpricedCalls }) {
   if (calls === 0) return "–";
   if (unpricedCalls === calls) return "no price known";
   return unpricedCalls === 0
-    ? dollars(amount)
-    : html`${dollars(amount)} <span class="quiet">+ ${count(unpricedCalls)} without a price</span>`;
+    ? formatDollars(amount)
+    : html`${formatDollars(amount)} <span class="quiet">+ ${count(unpricedCalls)} without a price</span>`;
 }
 
 const thumbs = { good: "👍 good", bad: "👎 bad", said: "said something" };
@@ -119,7 +122,7 @@ function ratingsView({ recent }) {
 function budgetsView({ dollars: budgets, userTokensPerDay, channelTokensPerDay }) {
   const inDollars = Object.entries(budgetNames).map(([key, name]) => [
     name,
-    budgets[key] === null ? "no budget" : dollars(budgets[key]),
+    budgets[key] === null ? "no budget" : formatDollars(budgets[key]),
   ]);
   const inTokens = [
     ["a person per day, in tokens", userTokensPerDay],

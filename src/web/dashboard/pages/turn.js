@@ -1,6 +1,7 @@
 /** One turn: what was asked, each step with its calls, the prompts that the model saw, and the lines of the log. */
+import { formatDollars, tokensText } from "/dashboard/vendor/format-usage.mjs";
 import { openDialog } from "../dialog.js";
-import { count, counted, dollars, duration, elapsed } from "../format.js";
+import { count, counted, duration, elapsed } from "../format.js";
 import { html, nothing } from "../lit.js";
 import { block, section, table, time, waiting } from "../parts.js";
 import { load } from "../session.js";
@@ -77,6 +78,7 @@ function summary({
   waitedMs,
   waitedFor,
   tokens,
+  steps,
   cost,
   unpricedSteps,
 }) {
@@ -84,15 +86,19 @@ function summary({
     waitedMs < 1_000
       ? ""
       : `, waited ${duration(0, waitedMs)}${waitedFor.length === 0 ? "" : ` for ${waitedFor.join(", ")}`}`;
+  const used = tokensText(
+    steps.map(({ usage }) => usage),
+    count,
+  );
   const price =
     cost === undefined
       ? ""
-      : ` · ${dollars(cost)}${unpricedSteps === 0 ? "" : ` without ${counted(unpricedSteps, "step")} that no price is known for`}`;
+      : ` · ${formatDollars(cost)}${unpricedSteps === 0 ? "" : ` without ${counted(unpricedSteps, "step")} that no price is known for`}`;
   return html`
     <p class="about">
       ${turnState(state)} ${requester.name} in
       <a href=${`#/turns?${new URLSearchParams({ conversation: conversationId })}`}>${conversationId}</a> · ${time(startedAt)} ·
-      ${endedAt === undefined ? `for ${elapsed(startedAt)}` : `worked ${duration(0, workedMs)}`}${waited} · ${counted(tokens, "token")}${price} · <code>${turnId}</code>
+      ${endedAt === undefined ? `for ${elapsed(startedAt)}` : `worked ${duration(0, workedMs)}`}${waited} · ${counted(tokens, "token")} (${used})${price} · <code>${turnId}</code>
     </p>`;
 }
 
@@ -106,14 +112,14 @@ function messageView({ who, text, at, files }) {
 
 function stepNote({ model, requestedModel, cost, at }) {
   const instead = requestedModel === undefined ? "" : ` instead of ${requestedModel}`;
-  return html`${model}${instead}${cost === undefined ? "" : ` · ${dollars(cost)}`} · ${time(at)}`;
+  return html`${model}${instead}${cost === undefined ? "" : ` · ${formatDollars(cost)}`} · ${time(at)}`;
 }
 
 function stepView({ calls, usage }, text) {
   return html`
     ${text === "" ? nothing : html`<div class="entry">${block(text, "What the model wrote")}</div>`}
     ${calls.map(callView)}
-    <p class="quiet entry">Tokens: ${count(usage.inputTokens)} in, ${count(usage.outputTokens)} out, ${count(usage.cacheReadTokens)} from the cache</p>`;
+    <p class="quiet entry">Tokens: ${tokensText([usage], count)}</p>`;
 }
 
 function promptsView(prompts, onShow) {
