@@ -38,7 +38,7 @@ export interface ToolOffer {
 
 const useToolSpec: ToolSpec = {
   name: useToolName,
-  description: "Uses one of the more tools that are listed by skill. Load it first, unless you know what it takes.",
+  description: "Uses one of the tools that are listed by skill.",
   parameters: {
     type: "object",
     properties: {

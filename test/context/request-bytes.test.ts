@@ -87,6 +87,17 @@ describe("a message of one line", () => {
     for (const { name } of tools) expect(body).toContain(name);
   });
 
+  test("says once how a skill is loaded, and once how another tool is", async () => {
+    const { request } = await builder().build({ turn: turnOf(said("hello")), step: 1, tools, notes: [] });
+    const system = request.system.map((part) => part.text).join("\n");
+    expect(system.match(/\bload\b.*/gi)).toEqual([
+      "Load the tool or its skill with load_skill, then use it with use_tool:",
+    ]);
+    expect(system).toContain("## Available skills\n- **");
+    const telling = request.tools.filter(({ description }) => /\bfirst\b|\bload\b/i.test(description));
+    expect(telling.map(({ name }) => name)).toEqual(["load_skill"]);
+  });
+
   test("brings in what its words ask for, with the tools", async () => {
     const { request } = await builder().build({
       turn: turnOf(said("which schedules do I have?")),
