@@ -42,7 +42,7 @@ const useToolSpec: ToolSpec = {
   parameters: {
     type: "object",
     properties: {
-      name: { type: "string", description: "The tool" },
+      name: { type: "string" },
       input: { type: "object", description: "What the tool takes" },
     },
     required: ["name", "input"],

@@ -24,7 +24,7 @@ export const loadSkillSpec: ToolSpec = {
     type: "object",
     properties: {
       name: { type: "string", description: "Skill, tool or program, as listed" },
-      file: { type: "string", description: "Path of a bundled file of the skill" },
+      file: { type: "string", description: "Bundled file of the skill" },
     },
     required: ["name"],
     additionalProperties: false,
