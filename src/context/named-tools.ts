@@ -40,7 +40,7 @@ export function renderToolNotes({ defined, named }: ToolOffer): string {
   const what = named.every(({ offeredBy }) => offeredBy === undefined)
     ? "the tool or its skill"
     : "the tool, its skill or its program";
-  const head = `More tools, by skill. Before you use one, load ${what} with ${loadSkillName}, then use it with ${useToolName}:`;
+  const head = `More tools, by skill. Load ${what} with ${loadSkillName}, then use it with ${useToolName}:`;
   return fence("tools", {}, [head, ...lines].join("\n"));
 }
 

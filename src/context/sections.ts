@@ -38,7 +38,7 @@ export function renderFiles(tag: Extract<FenceTag, "identity" | "procedures">, f
 
 export function renderIndex(briefs: readonly SkillBrief[], limit: number): string {
   if (briefs.length === 0) return "";
-  const head = ["## Available skills", "Load a skill's instructions with `load_skill` before you follow it."];
+  const head = ["## Available skills"];
   for (const line of [whole, short, nameOnly]) {
     const lines = briefs.map(line).join("\n");
     if (estimateTokens(lines) <= limit) return [...head, lines].join("\n");

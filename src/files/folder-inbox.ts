@@ -32,6 +32,8 @@ export interface FolderInboxes {
   /** The file is complete and gets its name next. */
   complete(file: InboxFile, written: WrittenFile): Promise<void>;
   release(file: InboxFile): Promise<void>;
+  /** Whether files of a message were saved in this folder and not removed to make room. */
+  has(root: string, folder: string): Promise<boolean>;
   /** True if the file was saved completely, with this size. It may have been changed or removed since. */
   isComplete(file: InboxFile, bytes: number): Promise<boolean>;
 }
@@ -75,6 +77,7 @@ export function createFolderInboxes(ledger: Ledger, maxBytes: number): FolderInb
     complete: ({ root, folder, name }, written) =>
       change(root, (messages) => withFile(messages, folder, { name, ...written, isComplete: true })),
     release: (file) => change(file.root, (messages) => withoutFile(messages, file)),
+    has: async (root, folder) => (await messagesOf(root)).some((message) => message.folder === folder),
     async isComplete({ root, folder, name }, bytes) {
       const message = (await messagesOf(root)).find((each) => each.folder === folder);
       return message?.files.some((file) => file.name === name && file.isComplete && file.bytes === bytes) ?? false;

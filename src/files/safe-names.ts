@@ -1,4 +1,5 @@
 /** Makes safe names for saved files, because people choose the names, and commands, cards and the prompt use them. */
+import { createHash } from "node:crypto";
 import { fileNameOf } from "../lib/file-name.ts";
 import type { Attachment, InboundMessage } from "../ports/message.ts";
 import { maxNameBytes, maxNameCharacters } from "./limits.ts";
@@ -13,8 +14,17 @@ const hiddenOrOption = /^[ .-]+/;
 const reservedOnWindows = /^(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i;
 const maxExtensionCharacters = 16;
 
+/** Three digits are a token, and the path is in the prompt. An inbox has a few hundred folders at most (limits.ts). */
+const folderDigits = 12;
+
 /** The name of the message's folder in `inbox/`. */
 export function messageFolder({ platform, id }: Pick<InboundMessage, "platform" | "id">): string {
+  const hash = createHash("sha256").update(`${platform}-${id}`).digest("hex");
+  return String(BigInt(`0x${hash}`)).slice(-folderDigits);
+}
+
+/** How earlier versions named it. What they have saved stays where it is. */
+export function earlierMessageFolder({ platform, id }: Pick<InboundMessage, "platform" | "id">): string {
   return fileNameOf(`${platform}-${id}`);
 }
 

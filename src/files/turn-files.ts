@@ -31,7 +31,7 @@ import {
   maxInlineTextBytes,
   maxSummaryCharacters,
 } from "./limits.ts";
-import { fileNames, inboxFolder, messageFolder } from "./safe-names.ts";
+import { earlierMessageFolder, fileNames, inboxFolder, messageFolder } from "./safe-names.ts";
 
 export interface TurnFilesOptions {
   ledger: Ledger;
@@ -138,7 +138,8 @@ export function createTurnFiles(options: TurnFilesOptions): TurnFiles {
       if (root === undefined)
         return withProblem("The working folder of this conversation does not exist. An operator must create it.");
       const top = await visibleInbox(message.conversationId, root);
-      const folder = `${top}/${messageFolder(message)}`;
+      const earlier = `${top}/${earlierMessageFolder(message)}`;
+      const folder = (await inboxes.has(root, earlier)) ? earlier : `${top}/${messageFolder(message)}`;
       const file = { root, folder, name: fileNames(attachments)[index] ?? "file" };
       const outcome = await saved(file, attachment, wanted, signal);
       if (outcome.type === "failed") return withProblem(outcome.problem);

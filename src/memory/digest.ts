@@ -1,7 +1,8 @@
 /**
- * Builds the digest for the prompt: what people in one scope approved and denied, and how tool calls ended. Merges
- * equal calls of a tool into one row, most recent last. Leaves out the oldest rows if not all fit, and says how many.
- * Deterministic: the same files give the same text.
+ * Builds the digest for the prompt: what people in one scope approved and denied, and which tool calls did not work the last time.
+ * Merges equal calls of a tool into one row, most recent last. Leaves out the oldest rows if not all fit, and says how many.
+ * Deterministic: the same files give the same text. A call that worked changes nothing in it, and nothing is counted, because each
+ * change writes the prompt behind it to the service's cache again.
  */
 import { readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
@@ -16,25 +17,14 @@ import { scopeFolder } from "./places.ts";
 const maxKnownFiles = 50;
 const limits = { characters: 2_400, lines: 2_000, summary: 120 };
 
-/** In the digest's order: decisions of people, then outcomes of calls. */
-const knownOutcomes = [
-  "approved",
-  "denied",
-  "expired",
-  "cancelled",
-  "blocked",
-  "granted",
-  "revoked",
-  "ok",
-  "failed",
-  "interrupted",
-  "invalid",
-];
+/** How a call ended that did not work. Any other outcome but `ok` is a decision. */
+const failures = ["failed", "interrupted", "invalid"];
 
 interface Row {
   tool: string;
   summary: string;
-  counts: Map<string, number>;
+  /** Oldest first. */
+  outcomes: Set<string>;
   last: string;
   lastBy?: string;
 }
@@ -87,24 +77,32 @@ export function digestOf(lines: readonly DigestLine[]): string {
   const rows = new Map<string, Row>();
   const ratings = lines.filter(({ tool }) => tool === ratedAnswer);
   for (const line of lines) {
-    // Only counts of ratings: what people say about answers must not get into prompts without its origin.
+    // What people say about answers must not get into prompts without its origin.
     if (line.tool === ratedAnswer) continue;
     const summary = oneLine(line.summary, limits.summary);
     const key = `${line.tool}\n${summary}`;
-    const row: Row = rows.get(key) ?? { tool: line.tool, summary, counts: new Map(), last: line.day };
-    row.counts.set(line.outcome, (row.counts.get(line.outcome) ?? 0) + 1);
+    const known = rows.get(key);
+    if (line.outcome === "ok") {
+      for (const failure of failures) known?.outcomes.delete(failure);
+      if (known?.outcomes.size === 0) rows.delete(key);
+      continue;
+    }
+    const row: Row = known ?? { tool: line.tool, summary, outcomes: new Set(), last: line.day };
     row.last = line.day;
     if (line.by !== undefined) row.lastBy = line.by.name;
-    // Delete before setting so that the map is ordered by latest use.
+    // Delete before adding, so that outcomes and rows are in the order of the latest.
+    row.outcomes.delete(line.outcome);
+    row.outcomes.add(line.outcome);
     rows.delete(key);
     rows.set(key, row);
   }
   return fitted([...[...rows.values()].map(rowText), ...ratingsText(ratings)]);
 }
 
+/** Without numbers, which would change with each rating. */
 function ratingsText(lines: readonly FeedbackLine[]): string[] {
-  const [good, bad] = ["good", "bad"].map((outcome) => lines.filter((line) => line.outcome === outcome).length);
-  return good === 0 && bad === 0 ? [] : [`- answers: people rated ${good} good and ${bad} bad`];
+  const [good = 0, bad = 0] = ["good", "bad"].map((outcome) => lines.filter((line) => line.outcome === outcome).length);
+  return bad > good ? ["- answers: people rated more of them bad than good"] : [];
 }
 
 function fitted(texts: string[]): string {
@@ -120,11 +118,7 @@ function fitted(texts: string[]): string {
   return (left === 0 ? kept : [`(${formatNumber(left)} older left out)`, ...kept]).join("\n");
 }
 
-function rowText({ tool, summary, counts, last, lastBy }: Row): string {
-  const rank = (outcome: string) =>
-    (knownOutcomes.indexOf(outcome) + knownOutcomes.length + 1) % (knownOutcomes.length + 1);
-  const said = [...counts]
-    .sort(([one], [other]) => rank(one) - rank(other) || (one < other ? -1 : 1))
-    .map(([outcome, count]) => (count === 1 ? outcome : `${outcome} ${count}×`));
-  return `- ${tool} ${summary}: ${said.join(", ")} (last ${last}${lastBy === undefined ? "" : `, decided by ${lastBy}`})`;
+function rowText({ tool, summary, outcomes, last, lastBy }: Row): string {
+  const by = lastBy === undefined ? "" : `, decided by ${lastBy}`;
+  return `- ${tool} ${summary}: ${[...outcomes].join(", then ")} (last ${last}${by})`;
 }

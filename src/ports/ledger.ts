@@ -74,7 +74,7 @@ export interface FolderInbox {
 }
 
 export interface InboxMessage {
-  /** The message's folder in the working folder, e.g. `inbox/discord-1`. */
+  /** The message's folder in the working folder, e.g. `inbox/482915037126`. */
   folder: string;
   files: InboxEntry[];
 }

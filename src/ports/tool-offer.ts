@@ -12,6 +12,7 @@
  *
  * `use_tool` exists only between the model and the reader of its answer. Everything else sees the tool that it names.
  */
+import { briefSchema } from "../lib/text/describe-tool.ts";
 import type { ToolSpec } from "./tool.ts";
 
 export const loadSkillName = "load_skill";
@@ -29,7 +30,7 @@ export const builtInNames: ReadonlySet<string> = new Set([loadSkillName, useTool
 const maxDefinedBytes = 8_000;
 
 export interface ToolOffer {
-  /** In the order in which a request contains them. */
+  /** In the order in which a request contains them, with brief schemas. What a call must fit is the tool's own. */
   defined: readonly ToolSpec[];
   /** Named in the prompt, and called through `use_tool`. */
   named: readonly ToolSpec[];
@@ -37,11 +38,11 @@ export interface ToolOffer {
 
 const useToolSpec: ToolSpec = {
   name: useToolName,
-  description: "Uses one of the more tools that are listed by skill. Load it first, unless you know what it takes.",
+  description: "Uses one of the tools that are listed by skill.",
   parameters: {
     type: "object",
     properties: {
-      name: { type: "string", description: "The tool" },
+      name: { type: "string" },
       input: { type: "object", description: "What the tool takes" },
     },
     required: ["name", "input"],
@@ -61,7 +62,7 @@ export function offerOf(tools: readonly ToolSpec[]): ToolOffer {
   const fits =
     own.every((tool) => tool.isDefinedByChoice === true) ||
     own.reduce((sum, tool) => sum + bytesOf(tool), 0) <= maxDefinedBytes;
-  if (fits && own.length === tools.length) return { defined: tools, named: [] };
+  if (fits && own.length === tools.length) return { defined: tools.map(asDefined), named: [] };
   let left = maxDefinedBytes;
   const isDefined = (tool: ToolSpec) => {
     if (tool.offeredBy !== undefined) return false;
@@ -71,7 +72,16 @@ export function offerOf(tools: readonly ToolSpec[]): ToolOffer {
     return true;
   };
   const { defined = [], named = [] } = Object.groupBy(tools, (tool) => (isDefined(tool) ? "defined" : "named"));
-  return { defined: [...defined, useToolSpec], named };
+  return { defined: [...defined.map(asDefined), useToolSpec], named };
+}
+
+const briefSpecs = new WeakMap<ToolSpec, ToolSpec>();
+
+/** The same object each time, so that a prefix of unchanged tools is known to be unchanged. */
+function asDefined(tool: ToolSpec): ToolSpec {
+  const one = briefSpecs.get(tool) ?? { ...tool, parameters: briefSchema(tool.parameters) };
+  briefSpecs.set(tool, one);
+  return one;
 }
 
 const chosen = new WeakMap<ToolSpec, ToolSpec>();

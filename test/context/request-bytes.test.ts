@@ -78,13 +78,24 @@ function addStep(turn: TurnRecord, calls: CallRecord[]): void {
 const load = async (name: string) => (await runLoadSkill({ name }, set.skills)).text;
 
 describe("a message of one line", () => {
-  test.each(["page", "slack", "discord"] as const)("is a request of at most 12.5 KB from %s", async (place) => {
+  test.each(["page", "slack", "discord"] as const)("is a request of at most 10.8 KB from %s", async (place) => {
     const turn = turnOf(said("what is the difference between a mutex and a semaphore?", place));
     const { request } = await builder().build({ turn, step: 1, tools, notes: [] });
     const body = await bodyFor(request);
-    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(12_500);
+    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(10_800);
     // Nothing is hidden by being short: every tool is defined or named.
     for (const { name } of tools) expect(body).toContain(name);
+  });
+
+  test("says once how a skill is loaded, and once how another tool is", async () => {
+    const { request } = await builder().build({ turn: turnOf(said("hello")), step: 1, tools, notes: [] });
+    const system = request.system.map((part) => part.text).join("\n");
+    expect(system.match(/\bload\b.*/gi)).toEqual([
+      "Load the tool or its skill with load_skill, then use it with use_tool:",
+    ]);
+    expect(system).toContain("## Available skills\n- **");
+    const telling = request.tools.filter(({ description }) => /\bfirst\b|\bload\b/i.test(description));
+    expect(telling.map(({ name }) => name)).toEqual(["load_skill"]);
   });
 
   test("brings in what its words ask for, with the tools", async () => {

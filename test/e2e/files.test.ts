@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
+import { messageFolder } from "../../src/files/safe-names.ts";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient, type Place, type SeenMessage } from "../doubles/chat-client.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
@@ -185,22 +186,19 @@ test("on the page, a picture of 2 MB, a CSV of 320 KB and a PDF are there for co
     expect.toSatisfy((bytes: number) => bytes > 400),
   ]);
   const text = await onPage(`page files: ${hashAll}`, files);
-  for (const { name, content } of files)
-    expect(text).toMatch(new RegExp(`${hashOf(content)}  inbox/local-[^/]+/${name}`));
+  for (const { name, content } of files) expect(text).toMatch(new RegExp(`${hashOf(content)}  inbox/\\d+/${name}`));
   expectToldAbout(promptWith("page files"));
 });
 
 test("the same on Slack", async () => {
   const text = await answerInSlack(sayInSlack(`slack files: ${hashAll}`, files));
-  for (const { name, content } of files)
-    expect(text).toMatch(new RegExp(`${hashOf(content)}  inbox/slack-[^/]+/${name}`));
+  for (const { name, content } of files) expect(text).toMatch(new RegExp(`${hashOf(content)}  inbox/\\d+/${name}`));
   expectToldAbout(promptWith("slack files"));
 });
 
 test("the same on Discord", async () => {
   const text = await answerInDiscord(sayInDiscord(`discord files: ${hashAll}`, files));
-  for (const { name, content } of files)
-    expect(text).toMatch(new RegExp(`${hashOf(content)}  inbox/discord-[^/]+/${name}`));
+  for (const { name, content } of files) expect(text).toMatch(new RegExp(`${hashOf(content)}  inbox/\\d+/${name}`));
   expectToldAbout(promptWith("discord files"));
 });
 
@@ -280,8 +278,10 @@ test("after a kill in the middle of downloads, the files are complete, nothing i
   ann.close();
   await begin(startRemora);
   const hash = hashOf(csv?.content ?? Buffer.alloc(0));
-  expect(await answerInSlack(inSlack)).toMatch(new RegExp(`${hash}  inbox/slack-[^/]+${inSlack.ts.split(".")[1]}`));
-  expect(await answerInDiscord(inDiscord)).toMatch(new RegExp(`${hash}  inbox/discord-${inDiscord.id}/figures.csv`));
+  const slackFolder = messageFolder({ platform: "slack", id: `${inSlack.channel.id}:${inSlack.ts}` });
+  expect(await answerInSlack(inSlack)).toContain(`${hash}  inbox/${slackFolder}/`);
+  const discordFolder = messageFolder({ platform: "discord", id: inDiscord.id });
+  expect(await answerInDiscord(inDiscord)).toContain(`${hash}  inbox/${discordFolder}/figures.csv`);
   expect(await halfFiles()).toEqual([]);
   expect(slackAnswers(inSlack).filter(({ readable }) => readable.includes("Finished"))).toHaveLength(1);
   expect(discordAnswers(inDiscord)).toHaveLength(1);

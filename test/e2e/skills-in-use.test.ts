@@ -179,11 +179,12 @@ test("ten background jobs that one person starts at once in ten conversations ar
 });
 
 test("planning, git and code-review: instructions load when they fit, and so does a bundled file", async () => {
-  await use("please review my commit");
-  for (const known of ["Know the aim.", "Before you change anything", "look first, then give the plan"])
+  await use("please review my commit step by step");
+  for (const known of ["Know the aim.", "Before you change anything", "Look before you plan"])
     expect(lastRequest()).toContain(known);
   await use("good morning");
-  expect(lastRequest()).not.toContain("Know the aim.");
+  for (const known of ["Know the aim.", "Look before you plan"]) expect(lastRequest()).not.toContain(known);
+  expect(lastRequest()).toContain("For a task with several steps, look first");
   const checklist = call("load_skill", { name: "code-review", file: "checklist.md" });
   expect((await use(checklist)).text).toContain("Review checklist");
   const outside = call("load_skill", { name: "code-review", file: "../shell/SKILL.md" });

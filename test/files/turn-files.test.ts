@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { messageFolder } from "../../src/files/safe-names.ts";
 import { createTurnFiles, type TurnFilesOptions } from "../../src/files/turn-files.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
 import { silentLog } from "../../src/lib/log.ts";
@@ -30,6 +31,7 @@ import { inboundMessage } from "../doubles/records.ts";
 type Opened = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 type Open = (attachment: Attachment, signal: AbortSignal) => Promise<Opened> | Opened;
 
+const [m1, m2, m3, m4] = ["m1", "m2", "m3", "m4"].map((id) => messageFolder({ platform: "local", id }));
 const megabyte = 1024 * 1024;
 const never = new AbortController().signal;
 let folder: string;
@@ -101,22 +103,40 @@ const inboxed = async () =>
     .sort();
 
 describe("a file that arrives", () => {
+  test("that an earlier version has saved stays where it is, and is not fetched again", async () => {
+    const earlier = "inbox/local-5c52cd79-c4ca-4ff8-a2e6-d9297efd22fe";
+    const id = createHash("sha256").update(folder).digest("hex");
+    const files = [{ name: "notes.txt", bytes: 5, isComplete: true }];
+    const body = { root: folder, messages: [{ folder: earlier, files }] };
+    await ledger.create("inbox", id, { state: "kept", body, group: id });
+    await mkdir(join(folder, earlier), { recursive: true });
+    await writeFile(join(folder, earlier, "notes.txt"), "hello");
+    const again = { id: earlier.slice("inbox/local-".length) };
+    const file = await fetched(() => text("other"), [described("notes.txt", 5), described("more.txt", 5)], again);
+    expect([file.path, file.text, opened]).toEqual([`${earlier}/notes.txt`, "hello", 0]);
+    const more = await fetched(() => text("other"), [described("notes.txt", 5), described("more.txt", 5)], {
+      ...again,
+      index: 1,
+    });
+    expect(more.path).toBe(`${earlier}/more.txt`);
+  });
+
   test("is in the message's folder, complete, and described without a source", async () => {
     const file = await fetched(() => text("hello"), [described("notes.txt", 5)]);
     expect(file).toEqual({
       ...{ name: "notes.txt", mimeType: "text/plain", bytes: 5 },
-      path: "inbox/local-m1/notes.txt",
+      path: `inbox/${m1}/notes.txt`,
       text: "hello",
     });
     expect(await readFile(join(folder, file.path ?? ""), "utf8")).toBe("hello");
-    expect(await inboxed()).toEqual(["local-m1/notes.txt"]);
+    expect(await inboxed()).toEqual([`${m1}/notes.txt`]);
   });
 
   test("comes in pieces, and never as a whole", async () => {
     let produced = 0;
     let largestLead = 0;
     const chunk = Buffer.alloc(64 * 1024, 97);
-    const path = join(folder, "inbox", "local-m1");
+    const path = join(folder, `inbox/${m1}`);
     const file = await fetched(
       async function* () {
         for (let count = 0; count < 320; count++) {
@@ -141,11 +161,11 @@ describe("a file that arrives", () => {
     await fetched(() => text("hello"), [described("notes.txt", 5)]);
     expect(await fetched(() => text("HELLO"), [described("notes.txt", 5)])).toMatchObject({ text: "hello" });
     expect(opened).toBe(1);
-    await writeFile(join(folder, "inbox/local-m1/notes.txt"), "changed by a person");
-    const again = { problem: expect.stringContaining("inbox/local-m1/notes.txt, and has been changed since") };
+    await writeFile(join(folder, `inbox/${m1}/notes.txt`), "changed by a person");
+    const again = { problem: expect.stringContaining(`inbox/${m1}/notes.txt, and has been changed since`) };
     const kept = await fetched(() => text("HELLO"), [described("notes.txt", 5)], { keepsChanged: true });
     expect(kept).toMatchObject(again);
-    expect(await readFile(join(folder, "inbox/local-m1/notes.txt"), "utf8")).toBe("changed by a person");
+    expect(await readFile(join(folder, `inbox/${m1}/notes.txt`), "utf8")).toBe("changed by a person");
     expect(await fetched(() => text("HELLO"), [described("notes.txt", 5)])).toMatchObject({ text: "HELLO" });
   });
 
@@ -154,7 +174,7 @@ describe("a file that arrives", () => {
     const open: Open = ({ bytes }) => [Buffer.alloc(bytes, 49 + opened)];
     await fetched(open, both, { index: 0 });
     await fetched(open, both, { index: 1 });
-    expect(await inboxed()).toEqual(["local-m1/a-2.txt", "local-m1/a.txt"]);
+    expect(await inboxed()).toEqual([`${m1}/a-2.txt`, `${m1}/a.txt`]);
   });
 
   test("an audio file becomes text, and a failure of that a sentence", async () => {
@@ -166,7 +186,7 @@ describe("a file that arrives", () => {
     });
     expect(heard).toMatchObject({
       text: "[audio file, transcribed]\nvoice.ogg: sound",
-      path: "inbox/local-m1/voice.ogg",
+      path: `inbox/${m1}/voice.ogg`,
     });
     const deaf = await fetched(() => text("sound"), [voice], {
       inspector,
@@ -200,7 +220,7 @@ describe("a file that arrives", () => {
     expect(picture).toMatchObject({ mimeType: "image/png", imageBase64: "AAAA", imageMimeType: "image/jpeg" });
     const broken = { mimeType: "application/pdf", summary: "PDF", problem: "It is damaged." };
     const pdf = await fetched(() => text("hello"), [described("a", 5)], { inspector: { inspect: async () => broken } });
-    expect(pdf).toMatchObject({ path: "inbox/local-m1/a", problem: "It is damaged." });
+    expect(pdf).toMatchObject({ path: `inbox/${m1}/a`, problem: "It is damaged." });
   });
 });
 
@@ -240,29 +260,29 @@ describe("limits", () => {
     const whole = [described("a.bin", megabyte)];
     const open: Open = () => [Buffer.alloc(megabyte, 97)];
     for (const id of ["m1", "m2", "m3"]) await fetched(open, whole, { id });
-    await writeFile(join(folder, "inbox/local-m1/notes.md"), "mine");
+    await writeFile(join(folder, `inbox/${m1}/notes.md`), "mine");
     await fetched(open, whole, { id: "m4" });
-    expect(await inboxed()).toEqual(["local-m1/notes.md", ...["local-m2/a.bin", "local-m3/a.bin", "local-m4/a.bin"]]);
-    await writeFile(join(folder, "inbox/local-m2/a.bin"), "somebody's work");
+    expect(await inboxed()).toEqual([`${m1}/notes.md`, `${m2}/a.bin`, `${m3}/a.bin`, `${m4}/a.bin`].sort());
+    await writeFile(join(folder, `inbox/${m2}/a.bin`), "somebody's work");
     await fetched(open, whole, { id: "m5" });
-    expect(await readFile(join(folder, "inbox/local-m2/a.bin"), "utf8")).toBe("somebody's work");
+    expect(await readFile(join(folder, `inbox/${m2}/a.bin`), "utf8")).toBe("somebody's work");
     await fetched(open, whole, { id: "m6" });
-    expect(await inboxed()).not.toContain("local-m3/a.bin");
+    expect(await inboxed()).not.toContain(`${m3}/a.bin`);
   });
 
   test("a changed file of the same size stays, too", async () => {
     const whole = [described("a.bin", megabyte)];
     const open: Open = () => [Buffer.alloc(megabyte, 97)];
     for (const id of ["m1", "m2", "m3"]) await fetched(open, whole, { id });
-    await writeFile(join(folder, "inbox/local-m1/a.bin"), Buffer.alloc(megabyte, 98));
+    await writeFile(join(folder, `inbox/${m1}/a.bin`), Buffer.alloc(megabyte, 98));
     await fetched(open, whole, { id: "m4" });
-    expect((await readFile(join(folder, "inbox/local-m1/a.bin")))[0]).toBe(98);
+    expect((await readFile(join(folder, `inbox/${m1}/a.bin`)))[0]).toBe(98);
   });
 
   test("if the message already fills the prompt, the model gets a first look only", async () => {
     const full = { name: "b", mimeType: "image/png", bytes: 5, imageBase64: "A".repeat(4 * megabyte) };
     const file = await fetched(() => text("hello"), [described("a.txt", 5), full]);
-    expect(file).toMatchObject({ path: "inbox/local-m1/a.txt", summary: "text, 5 characters" });
+    expect(file).toMatchObject({ path: `inbox/${m1}/a.txt`, summary: "text, 5 characters" });
     expect(file).not.toHaveProperty("text");
   });
 
@@ -339,11 +359,11 @@ describe("failures", () => {
   });
 
   test("what a crash left is removed when the file is fetched again", async () => {
-    await mkdir(join(folder, "inbox/local-m1"), { recursive: true });
-    await writeFile(join(folder, "inbox/local-m1/.fetching-0-abc"), "half");
-    await writeFile(join(folder, "inbox/local-m1/.fetching-1-abc"), "of another file");
+    await mkdir(join(folder, `inbox/${m1}`), { recursive: true });
+    await writeFile(join(folder, `inbox/${m1}/.fetching-0-abc`), "half");
+    await writeFile(join(folder, `inbox/${m1}/.fetching-1-abc`), "of another file");
     await fetched(() => text("hello"), [described("a.txt", 5)]);
-    expect(await inboxed()).toEqual(["local-m1/.fetching-1-abc", "local-m1/a.txt"]);
+    expect(await inboxed()).toEqual([`${m1}/.fetching-1-abc`, `${m1}/a.txt`]);
   });
 
   test("a working folder that is missing gets a sentence; one in the workspace is created", async () => {
@@ -375,8 +395,8 @@ describe("links that commands leave", () => {
   test.each([
     ["inbox", "outside"],
     ["inbox", "inside"],
-    ["inbox/local-m1", "outside"],
-    ["inbox/local-m1", "inside"],
+    [`inbox/${m1}`, "outside"],
+    [`inbox/${m1}`, "inside"],
   ])("%s as a link that leads %s is refused, and nothing is written there", async (path, where) => {
     const target = where === "outside" ? outside : join(folder, "src");
     await mkdir(target, { recursive: true });
@@ -387,7 +407,7 @@ describe("links that commands leave", () => {
     expect((await readdir(target, { recursive: true })).filter((name) => name.endsWith("a.txt"))).toEqual([]);
   });
 
-  test.each(["inbox/local-m1", "inbox"])(
+  test.each([`inbox/${m1}`, "inbox"])(
     "%s as a link to moved files does not make room by removing them",
     async (link) => {
       const whole = [described("a.bin", megabyte)];
@@ -404,8 +424,8 @@ describe("links that commands leave", () => {
 
   test("a link in the file's place is replaced, and its target stays as it is", async () => {
     await writeFile(join(outside, "target"), "untouched");
-    await mkdir(join(folder, "inbox/local-m1"), { recursive: true });
-    await symlink(join(outside, "target"), join(folder, "inbox/local-m1/a.txt"));
+    await mkdir(join(folder, `inbox/${m1}`), { recursive: true });
+    await symlink(join(outside, "target"), join(folder, `inbox/${m1}/a.txt`));
     expect(await fetched(() => text("hello"), [described("a.txt", 5)])).toMatchObject({ text: "hello" });
     expect(await readFile(join(outside, "target"), "utf8")).toBe("untouched");
   });
@@ -415,8 +435,8 @@ test("reading the file later, by name or as part of the folder, has the attachme
   await fetched(() => text("hello"), [described("report.txt", 5)]);
   const origins = createFileOrigins(ledger);
   const seen = { root: folder, seen: folder };
-  const origin = { kind: "attachment", name: "report.txt", via: "file inbox/local-m1" };
-  expect(await origins.read(seen, "inbox/local-m1/report.txt")).toEqual([origin]);
+  const origin = { kind: "attachment", name: "report.txt", via: `file inbox/${m1}` };
+  expect(await origins.read(seen, `inbox/${m1}/report.txt`)).toEqual([origin]);
   expect(await origins.read(seen, undefined)).toEqual([origin]);
   expect(await origins.read(seen, "own.md")).toEqual([]);
 });
@@ -443,6 +463,6 @@ test("a picture of 2 MB is byte for byte what was sent", async () => {
     inspector: { inspect: async () => look },
     limits: { maxBytes: 3 * megabyte, inboxBytes: 3 * megabyte },
   });
-  const saved = await readFile(join(folder, "inbox/local-m1/a.png"));
+  const saved = await readFile(join(folder, `inbox/${m1}/a.png`));
   expect(createHash("sha256").update(saved).digest("hex")).toBe(createHash("sha256").update(content).digest("hex"));
 });

@@ -303,10 +303,11 @@ describe("feedback on disk", () => {
   });
 
   test("that people have edited beyond reading is passed over", async () => {
-    await fixture.memory.recordFeedback(feedback());
+    await fixture.memory.recordFeedback(feedback({ outcome: "failed" }));
     const path = "brain/basalganglia/channel:general/2026-11-21.md";
     fixture.write(path, `${fixture.read(path)}- what is this?\n- 12:00 half a line\n`);
-    expect(await fixture.memory.digest("channel:general")).toBe('- shell_exec {"command":"ls"}: ok (last 2026-11-21)');
+    const row = '- shell_exec {"command":"ls"}: failed (last 2026-11-21)';
+    expect(await fixture.memory.digest("channel:general")).toBe(row);
   });
 });
 

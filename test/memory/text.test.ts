@@ -199,7 +199,7 @@ describe("the digest", () => {
     time: fc.constant("12:00:00"),
     day: fc.constantFrom("2026-11-20", "2026-11-21"),
     tool: fc.constantFrom("shell_exec", "write_file"),
-    outcome: fc.oneof(fc.constantFrom("approved", "denied", "ok", "failed"), fc.string({ maxLength: 10 })),
+    outcome: fc.oneof(fc.constantFrom("approved", "denied", "failed"), fc.string({ maxLength: 10 })),
     summary: fc.string({ unit: anyCharacter, maxLength: 300 }),
   });
 
@@ -215,18 +215,57 @@ describe("the digest", () => {
     );
   });
 
-  test("counts the same call once, in the order of its latest use", () => {
-    const at = (summary: string, outcome: string, day = "2026-11-21") => ({
-      time: "12:00:00",
-      day,
-      tool: "shell_exec",
-      summary,
-      outcome,
-    });
-    const by = { name: "Ann", id: "U1" };
-    const lines = [at("ls", "ok", "2026-11-20"), { ...at("rm x", "denied"), by }, at("ls", "failed"), at("ls", "ok")];
+  const at = (summary: string, outcome: string, day = "2026-11-21") => ({
+    time: "12:00:00",
+    day,
+    tool: "shell_exec",
+    summary,
+    outcome,
+  });
+  const by = { name: "Ann", id: "U1" };
+
+  test("says of each call what was decided, the latest last, in the order of the latest decisions", () => {
+    const lines = [
+      { ...at("rm y", "approved", "2026-11-20"), by },
+      { ...at("rm x", "denied"), by },
+      { ...at("rm y", "denied"), by },
+      { ...at("rm y", "approved"), by },
+    ];
     expect(digestOf(lines)).toBe(
-      "- shell_exec rm x: denied (last 2026-11-21, decided by Ann)\n- shell_exec ls: ok 2×, failed (last 2026-11-21)",
+      "- shell_exec rm x: denied (last 2026-11-21, decided by Ann)\n- shell_exec rm y: denied, then approved (last 2026-11-21, decided by Ann)",
+    );
+  });
+
+  test("names a call that failed until it works", () => {
+    const failed = [at("ls", "ok"), at("ls", "failed"), at("make", "interrupted")];
+    expect(digestOf(failed)).toBe(
+      "- shell_exec ls: failed (last 2026-11-21)\n- shell_exec make: interrupted (last 2026-11-21)",
+    );
+    expect(digestOf([...failed, at("ls", "ok")])).toBe("- shell_exec make: interrupted (last 2026-11-21)");
+  });
+
+  test("does not change with calls that work, nor with the tenth approval of a day", () => {
+    const decision = fc.record({
+      ...{ time: fc.constant("12:00:00"), day: fc.constant("2026-11-20"), by: fc.constant(by) },
+      ...{ tool: fc.constantFrom("shell_exec", "chat_post"), summary: fc.constantFrom("ls", "rm x", "make") },
+      outcome: fc.constantFrom("approved", "denied", "expired", "granted", "revoked", "blocked"),
+    });
+    fc.assert(
+      fc.property(fc.array(decision, { maxLength: 20 }), fc.nat(20), (decisions, from) => {
+        const worked = ["ls", "rm x", "cat y"].map((summary) => at(summary, "ok", "2026-11-22"));
+        const [last] = decisions.slice(-1);
+        const again = last === undefined ? [] : Array.from({ length: 10 }, () => last);
+        const more = [...decisions.slice(0, from), ...worked, ...decisions.slice(from), ...again, ...worked];
+        expect(digestOf(more)).toBe(digestOf(decisions));
+      }),
+    );
+  });
+
+  test("says of ratings only that more are bad than good", () => {
+    const rated = (outcome: string) => ({ ...at("turn t1", outcome), tool: "answer" });
+    expect(digestOf([rated("good"), rated("bad")])).toBe("");
+    expect(digestOf([rated("good"), rated("bad"), rated("bad")])).toBe(
+      digestOf([rated("bad"), rated("bad"), rated("bad")]),
     );
   });
 });

@@ -36,6 +36,35 @@ describe("the offer of a request", () => {
     expect(namesOf(offerOf(definingAll(tools.slice(0, 2), 12_000)).defined)).toEqual(["a", "b"]);
   });
 
+  test("leaves out what tells a model nothing, and keeps every limit that it could break by accident", () => {
+    const text = { type: "string", minLength: 1, maxLength: 20_000, description: "Words" };
+    const title = { type: "string", minLength: 2, maxLength: 60 };
+    const hosts = { type: "array", items: { type: "string", minLength: 1, maxLength: 260 }, minItems: 1, maxItems: 20 };
+    const either = { anyOf: [{ type: "string", maxLength: 500 }, { type: "null" }] };
+    const pair = { type: "array", items: { type: "number" }, minItems: 2, maxItems: 2 };
+    // Arguments may be called what limits are called.
+    const properties = { text, title, hosts, either, pair, maxLength: { type: "integer", minimum: 0, maximum: 500 } };
+    const open = { type: "object", additionalProperties: { type: "string", maxLength: 500 } };
+    const parameters = {
+      ...{ type: "object", properties: { ...properties, open }, required: ["text"] },
+      additionalProperties: false,
+    };
+    const tool = toolSpec("act", { parameters });
+    const [defined] = offerOf([tool]).defined;
+    expect(defined?.parameters).toEqual({
+      type: "object",
+      properties: {
+        ...properties,
+        text: { type: "string", description: "Words" },
+        hosts: { type: "array", items: { type: "string" } },
+        open,
+      },
+      required: ["text"],
+    });
+    expect(tool.parameters).toBe(parameters);
+    expect(offerOf([tool]).defined[0]).toBe(defined);
+  });
+
   test("loses no tool, and is the same for the same tools", () => {
     const tool = fc.tuple(fc.nat(3_000), fc.boolean());
     fc.assert(

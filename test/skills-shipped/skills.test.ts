@@ -2,10 +2,11 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { triggeredSkills } from "../../src/context/triggers.ts";
 import { createGate } from "../../src/gate/gate.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
+import { briefs, createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
 import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
 import { createBench } from "../sandbox/draft/draft-bench.ts";
@@ -31,14 +32,36 @@ test("all of them load, without a word to say about any", () => {
 
 test("what stands in every prompt is short", () => {
   for (const { description } of set.skills) expect(description.length).toBeLessThanOrEqual(100);
-  expect(Buffer.byteLength(skillOf("planning").body)).toBeLessThanOrEqual(600);
 });
 
-test("planning alone is for every message, and tools are not injected by words", () => {
-  expect(skillOf("planning").triggers).toEqual(["*"]);
+test("no shipped skill is for every message, and tools are not injected by words", async () => {
+  const all = await loadSkills([skillsFolder]);
+  for (const { name, triggers } of all.skills) expect(triggers, name).not.toContain("*");
   for (const { tools, triggers, plugin } of set.skills) {
     if (tools.length > 0) expect([triggers, plugin === null]).toEqual([[], false]);
   }
+});
+
+test.each([
+  ["plan", "make a plan for the release, please"],
+  ["steps in German", "Geh das Schritt für Schritt durch"],
+  ["what comes next in French", "corrige les tests et ensuite publie"],
+  ["steps in Spanish", "hazlo paso a paso"],
+  ["a plan in Russian", "составь план релиза"],
+  ["a plan in Chinese", "请给我一个发布计划"],
+  ["steps in Japanese", "リリースの手順を考えて"],
+])("planning comes with words for plans and several steps: %s", (_, said) => {
+  expect(triggeredSkills(briefs(set), said).map(({ brief }) => brief.name)).toEqual(["planning"]);
+});
+
+test.each([
+  "good morning",
+  "what is the difference between a mutex and a semaphore?",
+  "remind me tomorrow at nine to call Ben",
+  "Wie spät ist es in Lissabon?",
+  "explain the airplane",
+])("planning stays out of %j", (said) => {
+  expect(triggeredSkills(briefs(set), said)).toEqual([]);
 });
 
 test("tools that only look are marked so, and those that change something are not", () => {

@@ -118,7 +118,7 @@ export const memorySection: Section = {
     },
     {
       says: "the model sees past decisions as a digest",
-      shownBy: [[port, "the digest counts decisions and outcomes, and never grows beyond 2,400 characters"]],
+      shownBy: [[port, "the digest says what was decided and what failed, and never grows beyond 2,400 characters"]],
     },
     {
       says: "the search index is disposable and made from the Markdown",

@@ -121,7 +121,7 @@ export const skills: Section = {
     {
       says: "capabilities are always in <tools>: defined in the request, or named there and described when needed",
       shownBy: [
-        ["context/request-bytes.test.ts", "is a request of at most 12.5 KB from %s"],
+        ["context/request-bytes.test.ts", "is a request of at most 10.8 KB from %s"],
         ["context/request-bytes.test.ts", "stay described in its next turns, also after a restart, and nowhere else"],
         ["response/parse.test.ts", "and a call of the tool itself are the same, loaded or not"],
         ["e2e/skills-in-use.test.ts", "use_tool: what it calls is judged, asked about and recorded as the tool itself"],

@@ -1,4 +1,4 @@
-/** Describes a tool for a model in less text than its JSON Schema. */
+/** Describes a tool for a model in less text than its JSON Schema, or in a schema without what tells the model nothing. */
 import type { JsonSchema, ToolSpec } from "../../ports/tool.ts";
 
 /** Limits that are rarely reached. A call that exceeds one is told so. */
@@ -34,6 +34,42 @@ function typeText(schema: JsonSchema): string | undefined {
     return inner === undefined ? undefined : `list of ${inner}`;
   }
   return minimum === undefined && maximum === undefined ? type : `${type} ${minimum ?? ""}..${maximum ?? ""}`;
+}
+
+/** A model does not reach such a limit by accident. */
+const rarelyReached = new Map([
+  ["maxLength", 100],
+  ["maxItems", 10],
+]);
+
+/**
+ * The schema as requests define it: without limits that are rarely reached and the ban on other arguments. A call that breaks them is
+ * refused all the same, and told why. Besides, servers make grammars of schemas, and some versions of llama.cpp refuse a whole request for
+ * one `maxLength` of 2,000 (ggml-org/llama.cpp#25746, #27087). Only in plain objects and lists: elsewhere a limit may be what tells
+ * alternatives apart.
+ */
+export function briefSchema(schema: JsonSchema): JsonSchema {
+  const { properties, items } = schema;
+  const kept = Object.entries(schema).filter(([key, value]) => !isMinor(key, value, schema));
+  return {
+    ...Object.fromEntries(kept),
+    ...(isObject(properties) ? { properties: mapValues(properties, briefly) } : {}),
+    ...(isObject(items) ? { items: briefly(items) } : {}),
+  };
+}
+
+function briefly(value: unknown): unknown {
+  return isObject(value) ? briefSchema(value) : value;
+}
+
+function isMinor(key: string, value: unknown, { properties }: JsonSchema): boolean {
+  if (key === "additionalProperties") return value === false && isObject(properties);
+  if (typeof value !== "number") return false;
+  return key === "minLength" || key === "minItems" ? value <= 1 : value >= (rarelyReached.get(key) ?? Infinity);
+}
+
+function mapValues(values: JsonSchema, change: (value: unknown) => unknown): JsonSchema {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value)]));
 }
 
 function isObject(value: unknown): value is JsonSchema {

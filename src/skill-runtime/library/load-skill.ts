@@ -19,12 +19,12 @@ import { byAnyName, toolsInForce } from "./precedence.ts";
 export const loadSkillSpec: ToolSpec = {
   name: loadSkillName,
   description:
-    "Reads the instructions of a skill listed under Available skills, what one tool or program of the list of more tools takes, or a bundled file of a skill.",
+    "Reads the instructions of an available skill: call it first when one fits the task. Also what a listed tool or program takes, or a skill's bundled file.",
   parameters: {
     type: "object",
     properties: {
       name: { type: "string", description: "Skill, tool or program, as listed" },
-      file: { type: "string", description: "Path of a bundled file of the skill" },
+      file: { type: "string", description: "Bundled file of the skill" },
     },
     required: ["name"],
     additionalProperties: false,
