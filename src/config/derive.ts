@@ -86,7 +86,8 @@ export function approvalPolicy({ config: { safety } }: Settings) {
 }
 
 export function contextSettings({ config: { context, models } }: Settings) {
-  return { contextTokens: context.tokens, shares: context.shares, maxOutputTokens: models.maxOutputTokens };
+  const { tokens: contextTokens, shares, layout } = context;
+  return { contextTokens, shares, layout, maxOutputTokens: models.maxOutputTokens };
 }
 
 /** What memory brings up stays in the history, so the history has both shares. */

@@ -173,6 +173,7 @@ const context = z
   .strictObject({
     tokens: z.number().int().min(2_000).max(2_000_000).default(32_000),
     compaction: z.enum(["cut", "model"]).default("cut"),
+    layout: z.enum(["append", "exact"]).default("append"),
     historyIdleMinutes: z.number().positive().max(525_600).nullable().default(null),
     backfill: z
       .strictObject({

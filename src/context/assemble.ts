@@ -11,6 +11,7 @@
  *
  * Never calls a model. Brain name: prefrontal.
  */
+import { createHash } from "node:crypto";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
@@ -19,7 +20,7 @@ import type { EphemeralTexts } from "../ports/ephemeral.ts";
 import type { Memory, NoteSource } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import { isFromOutside, type Origin } from "../ports/origin.ts";
-import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
+import type { CacheHint, ModelMessage, ModelRequest } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { offerOf, type ToolOffer } from "../ports/tool-offer.ts";
 import type { ShownContext, TurnRecord } from "../ports/turn.ts";
@@ -46,7 +47,7 @@ import { previewOf } from "./preview.ts";
 import { createRecall, type Recalled } from "./recall.ts";
 import { createRuntimeClock, type RuntimeClock, renderNotes, renderPlace } from "./sections.ts";
 import { shortenTranscript } from "./shorten.ts";
-import { renderShown, shownBefore, shownPieceOf, sourceKey, withCurrent } from "./shown.ts";
+import { newHits, renderShown, shownBefore, shownPieceOf, sourceKey, withCurrent } from "./shown.ts";
 import { createSnapshots } from "./snapshot.ts";
 import { createSteadyHistory } from "./steady-history.ts";
 import { messageTokens, renderTranscript, transcriptOf, withShortIds } from "./transcript.ts";
@@ -90,6 +91,9 @@ const maxHeardShare = 0.25;
 const shorterShare = 0.5;
 const noteOfShorter = "asked again with half the tokens or less, because the model refused the prompt as too long";
 const noteOfFitting = "built within fewer tokens, because the model takes no more";
+
+/** How many of the newest pauses say how long the next one may be. */
+const maxPauses = 8;
 
 interface Assembled {
   request: ModelRequest;
@@ -235,7 +239,11 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   const { named } = offer;
   const before = shownBefore(exchanges, shownSoFar);
   const found = [
-    ...sources.memoryPieces(fresh, recalled.digest, share("memory")),
+    ...sources.memoryPieces(
+      newHits(fresh, isExact ? { ...before, sources: [] } : before),
+      recalled.digest,
+      share("memory"),
+    ),
     ...skillPieces(briefs, turn.messages, { named, loaded: loadedTools(exchanges, named) }, share("skills")),
   ];
   const wanted = isExact ? found : isNew ? found.filter((piece) => !before.has(piece)) : [];
@@ -277,6 +285,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
       tools: offer.defined,
       ...(named.length === 0 ? {} : { named }),
       maxOutputTokens: config.maxOutputTokens,
+      cache: cacheHint(turn, exchanges),
       ...(declinedBy.length === 0 ? {} : { declinedBy }),
     },
     origins: kept.flatMap((piece) => piece.origins),
@@ -292,6 +301,16 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
       ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history already says it`),
     ],
   };
+}
+
+function cacheHint({ conversationId, startedAt }: TurnRecord, exchanges: readonly Exchange[]): CacheHint {
+  const key = createHash("sha256").update(conversationId).digest("base64url").slice(0, 24);
+  const newest = exchanges.slice(-maxPauses);
+  const pauses = newest
+    .map(({ endedAt }, index) => (newest[index + 1]?.messages[0]?.at ?? startedAt) - endedAt)
+    .sort((one, other) => one - other);
+  const pauseMs = pauses[Math.floor(pauses.length / 2)];
+  return pauseMs === undefined ? { key } : { key, pauseMs: Math.max(0, pauseMs) };
 }
 
 function shortened(exchanges: readonly Exchange[]): Exchange[] {

@@ -13,7 +13,7 @@ import type { ContextItem } from "./budget.ts";
 import type { Exchange } from "./history.ts";
 import { renderTools } from "./named-tools.ts";
 import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
-import { bodyTokens, sourceOf } from "./shown.ts";
+import { bodyTokens, type NewHit } from "./shown.ts";
 import { renderSummary, type Summary } from "./summary.ts";
 import { estimateTokens } from "./tokens.ts";
 import { alwaysScore, triggeredSkills } from "./triggers.ts";
@@ -61,18 +61,18 @@ export function fixedPiece(
   return { type: "fixed", section, name, score: 1, tokens, isMandatory: true, origins };
 }
 
-export type MemoryPieces = (hits: readonly MemoryHit[], digest: string, share: number) => TextPiece[];
+export type MemoryPieces = (hits: readonly NewHit[], digest: string, share: number) => TextPiece[];
 
 /** Keeps what it has rendered, because a busy conversation finds the same passages again and again. */
 export function createMemoryPieces(): MemoryPieces {
   const rendered = createLruMap<TextPiece>(maxRenderedHits);
 
-  function pieceOf(hit: MemoryHit, longest: number): TextPiece {
-    const key = [longest, hit.scope, hit.path, hit.heading, hit.at, hit.text].join("\0");
+  function pieceOf(hit: NewHit, longest: number): TextPiece {
+    const key = [longest, hit.scope, hit.path, hit.heading, hit.at, hit.source.hash, hit.text].join("\0");
     const known = rendered.get(key);
     if (known !== undefined) return known;
     const name = `${hit.path} § ${hit.heading}`;
-    const piece = { ...textPiece("note", name, 0, renderHit(hit, longest)), source: sourceOf(hit) };
+    const piece = { ...textPiece("note", name, 0, renderHit(hit, longest)), source: hit.source };
     rendered.set(key, piece);
     return piece;
   }

@@ -67,7 +67,9 @@ const shownPiece = z.strictObject({
   name: z.string(),
   text: z.string(),
   origins: z.custom<Origin[]>(isOrigins),
-  source: z.strictObject({ path: z.string(), heading: z.string(), hash: z.string() }).exactOptional(),
+  source: z
+    .strictObject({ path: z.string(), heading: z.string(), length: z.number(), hash: z.string() })
+    .exactOptional(),
 });
 const shownContext = z.strictObject({
   messages: z.number(),

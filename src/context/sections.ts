@@ -72,9 +72,9 @@ function firstLines(briefs: readonly SkillBrief[], limit: number): string[] {
 }
 
 export function renderHit(hit: MemoryHit, limit: number): string {
-  const { path, heading, at, scope } = hit;
+  const { path, heading, at } = hit;
   const text = cutToTokens(hit.text, limit, `the rest is in ${path}`);
-  return fence("memory_note", { path, heading, at: at === "" ? undefined : at, scope }, text);
+  return fence("memory_note", { path, heading, at: at === "" ? undefined : timeText(Date.parse(at)) }, text);
 }
 
 export function renderPreferences(digest: string): string {

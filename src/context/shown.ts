@@ -5,7 +5,7 @@
  * was forgotten or edited, leaves the prompt.
  */
 import type { SkillBrief } from "../ports/context.ts";
-import { hashOfNote, type MemoryHit, type NoteSource } from "../ports/memory.ts";
+import { holdsIn, type MemoryHit, type NoteSource, noteSource } from "../ports/memory.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import type { ShownContext, ShownPiece } from "../ports/turn.ts";
 import type { TextPiece } from "./candidates.ts";
@@ -19,10 +19,6 @@ export interface CurrentTexts {
   digest: string;
   /** Whether memory still has a note. */
   has(source: NoteSource): boolean;
-}
-
-export function sourceOf({ path, heading, text }: Pick<MemoryHit, "path" | "heading" | "text">): NoteSource {
-  return { path, heading, hash: hashOfNote(text) };
 }
 
 export function sourceKey({ path, heading, hash }: NoteSource): string {
@@ -72,7 +68,23 @@ export function bodyTokens(share: number): number {
   return Math.floor(share / 2);
 }
 
+export interface NewHit extends MemoryHit {
+  source: NoteSource;
+}
+
+/** Of a passage that has grown since the prompt had it, only what was added. */
+export function newHits(hits: readonly MemoryHit[], before: ShownBefore): NewHit[] {
+  return hits.flatMap((hit) => {
+    const source = noteSource(hit);
+    const known = before.sources.filter((one) => one.path === hit.path && one.heading === hit.heading);
+    const longest = Math.max(0, ...known.filter((one) => holdsIn(one, hit.text)).map(({ length }) => length));
+    const text = hit.text.slice(longest);
+    return text.trim() === "" && longest > 0 ? [] : [{ ...hit, text, source }];
+  });
+}
+
 export interface ShownBefore {
+  sources: readonly NoteSource[];
   has(piece: Pick<ShownPiece, "kind" | "text">): boolean;
   /** People were told that `recall` has more. */
   isHinted: boolean;
@@ -83,5 +95,6 @@ export function shownBefore(exchanges: readonly Exchange[], running: readonly Sh
   const all = [...exchanges.flatMap(({ shown = [] }) => shown), ...running];
   const keyOf = ({ kind, text }: Pick<ShownPiece, "kind" | "text">) => `${kind}\0${text}`;
   const keys = new Set(all.flatMap(({ pieces }) => pieces.map(keyOf)));
-  return { has: (piece) => keys.has(keyOf(piece)), isHinted: all.some(({ withheld }) => withheld > 0) };
+  const sources = all.flatMap(({ pieces }) => pieces.flatMap(({ source }) => source ?? []));
+  return { sources, has: (piece) => keys.has(keyOf(piece)), isHinted: all.some(({ withheld }) => withheld > 0) };
 }

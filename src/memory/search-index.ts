@@ -11,7 +11,7 @@ import { messageOf } from "../lib/errors.ts";
 import { isDamage, removeDatabase } from "../lib/index-database.ts";
 import { inTransaction } from "../lib/sqlite.ts";
 import { termsOf } from "../lib/text/words.ts";
-import { hashOfNote, type NoteSource } from "../ports/memory.ts";
+import { holdsIn, type NoteSource } from "../ports/memory.ts";
 import type { Origin } from "../ports/origin.ts";
 import { dayTermsOf } from "./dates.ts";
 import { vectorKeyOf } from "./embedded-text.ts";
@@ -64,7 +64,7 @@ export interface SearchIndex {
   candidates(question: SearchQuestion, scopes: readonly string[], limit: number): PassageHit[];
   neighbours(candidates: readonly PassageHit[], reach: number): Omit<PassageHit, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
-  /** Whether a passage of this text is there. */
+  /** Whether a passage that begins with this text is there. */
   hasPassage(source: NoteSource): boolean;
   countPassages(): number;
   /** Counts episodes and notes. */
@@ -235,8 +235,10 @@ export function createSearchIndex(options: SearchIndexOptions): SearchIndex {
     neighbours: (candidates, reach) =>
       guarded(() => statements.neighbours.all(JSON.stringify(rangesOf(candidates, reach))).map(placeOf)),
     passages: (ids) => guarded(() => statements.passages.all(JSON.stringify(ids)).map(foundPassage)),
-    hasPassage: ({ path, heading, hash }) =>
-      guarded(() => statements.textsOf.all(path, heading).some(({ text }) => hashOfNote(String(text)) === hash)),
+    hasPassage: (source) =>
+      guarded(() =>
+        statements.textsOf.all(source.path, source.heading).some(({ text }) => holdsIn(source, String(text))),
+      ),
     countPassages: () => guarded(() => Number(statements.countPassages.get()?.count ?? 0)),
     countEntries: (scopes) => guarded(() => Number(statements.countEntries.get(JSON.stringify(scopes))?.count ?? 0)),
     query: (work) => guarded(() => work(statements)),

@@ -59,16 +59,22 @@ export interface Feedback {
 /** The `tool` of the line that says how a turn without tool calls ended. No tool can have a name with spaces. */
 export const turnWithoutTools = "turn without tools";
 
-/** A passage that a prompt had. */
+/** A passage that a prompt had. It still holds if text has been added to its end. */
 export interface NoteSource {
   path: string;
   heading: string;
-  /** See `hashOfNote`. */
+  /** Of the text that the prompt had, in UTF-16 code units. */
+  length: number;
+  /** SHA-256 of that text, in base64url. */
   hash: string;
 }
 
-export function hashOfNote(text: string): string {
-  return createHash("sha256").update(text).digest("base64url");
+export function noteSource({ path, heading, text }: Pick<MemoryHit, "path" | "heading" | "text">): NoteSource {
+  return { path, heading, length: text.length, hash: createHash("sha256").update(text).digest("base64url") };
+}
+
+export function holdsIn({ path, heading, length, hash }: NoteSource, text: string): boolean {
+  return noteSource({ path, heading, text: text.slice(0, length) }).hash === hash;
 }
 
 export interface Memory {

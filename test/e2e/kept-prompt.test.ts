@@ -14,9 +14,9 @@ import { createHome, type RemoraHome, type RunningRemora, startRemora } from "..
 
 /**
  * The least share of a turn's last request with which the next turn's first request begins. The rest is written to the services'
- * caches again. What is meant is 0.8.
+ * caches again..
  */
-const leastKept = 0.25;
+const leastKept = 0.8;
 
 let home: RemoraHome;
 let model: CallingModel;
