@@ -1,6 +1,8 @@
 /** Builds the checks of the running process, which `/readyz`, the dashboard, `/remora status` and the chat show. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { countsCache } from "../config/derive.ts";
+import type { Settings } from "../config/settings.ts";
 import { checkDisk } from "../health/disk.ts";
 import { markRun, readRun, unmarkRun } from "../health/last-run.ts";
 import { type ModelWatch, maxSlowCallMs } from "../health/model-watch.ts";
@@ -12,13 +14,15 @@ import { messageOf, RemoraError } from "../lib/errors.ts";
 import { diskFullNotice, isDiskFull } from "../lib/shortage.ts";
 import { upperFirst } from "../lib/text/sentence.ts";
 import { withoutPlace } from "../lib/text/without-place.ts";
+import { untilAborted } from "../lib/until-aborted.ts";
 import { createThread, createWorkerThread } from "../lib/worker-thread.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import type { Notice } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
-import type { UsageMeter } from "../ports/usage.ts";
+import { type UsageMeter, usageSubject } from "../ports/usage.ts";
 import { maxCheckedBytes, wholeFiles } from "../storage/open-state.ts";
 import { damagedText } from "../storage/sqlite/quick-check.ts";
+import { cacheChecks } from "../usage/cache-use.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
 import type { State } from "./state.ts";
 
@@ -36,7 +40,7 @@ export interface Health {
 
 interface HealthParts {
   models: ModelWatch;
-  usage: Pick<UsageMeter, "record">;
+  usage: Pick<UsageMeter, "record" | "days">;
   platforms(): readonly Platform[];
 }
 
@@ -51,6 +55,8 @@ const modelsEveryMs = 60_000;
 const maxFilesMs = 600_000;
 const filesEveryMs = 24 * 3_600_000;
 const maxModelsMs = maxSlowCallMs + 5_000;
+const cacheEveryMs = 600_000;
+const maxUsageMs = 5_000;
 const maxNamedRecords = 5;
 const storeKey = "health:written";
 
@@ -80,6 +86,7 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
       run: async (signal) =>
         (await Promise.all(parts.platforms().map((platform) => probeService(platform, signal)))).flat(),
     },
+    { ...{ name: "cache", everyMs: cacheEveryMs }, run: () => checkCaches(settings, parts.usage) },
   ];
   const slowProbes: HealthProbe[] = [
     {
@@ -186,6 +193,12 @@ async function checkLargeFiles({ redis }: State, data: string): Promise<HealthCh
   } finally {
     await thread.close("");
   }
+}
+
+/** What can't be read now is no news of the caches, and others say that the records are broken. */
+async function checkCaches(settings: Settings, usage: Pick<UsageMeter, "days">): Promise<HealthCheck[]> {
+  const days = await untilAborted(usage.days(usageSubject.everyone), AbortSignal.timeout(maxUsageMs)).catch(() => []);
+  return cacheChecks(days, (model) => countsCache(settings, model), Date.now());
 }
 
 /** The calls cost a little, so they are in the usage of everyone. */

@@ -3,7 +3,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { embeddingOptions } from "../app/embeddings.ts";
 import { announcedEndings, endingChecks } from "../app/model-endings.ts";
-import { hasBudget, hasOwnAddress, providerSettings, redisSettings, reportsCost } from "../config/derive.ts";
+import {
+  countsCache,
+  hasBudget,
+  hasOwnAddress,
+  providerSettings,
+  redisSettings,
+  reportsCost,
+} from "../config/derive.ts";
 import { readEnvFile } from "../config/env-file.ts";
 import type { Environment } from "../config/environment.ts";
 import { formatProblems, loadSettings } from "../config/load.ts";
@@ -15,12 +22,14 @@ import { checkSharing } from "../health/shared-workspace.ts";
 import { messageOf } from "../lib/errors.ts";
 import { silentLog } from "../lib/log.ts";
 import type { HealthCheck } from "../ports/health.ts";
+import { usageSubject } from "../ports/usage.ts";
 import { createProviders, warningsOf } from "../providers/select.ts";
 import { installProxies } from "../proxy/install.ts";
 import { problemOfGivenFolder } from "../sandbox/draft/given-folders.ts";
 import { createSandbox } from "../sandbox/view/sandbox.ts";
 import { checkSkills } from "../skill-runtime/library/load.ts";
 import { damagedText, quickCheck, unreadableRecords } from "../storage/sqlite/quick-check.ts";
+import { cacheChecks } from "../usage/cache-use.ts";
 import { createPriceList } from "../usage/prices.ts";
 import { checkService } from "./doctor-service.ts";
 import { checkSignIn } from "./doctor-sign-in.ts";
@@ -145,7 +154,9 @@ async function checkLedger(settings: Settings): Promise<HealthCheck[]> {
         redis === null
           ? []
           : [...(await checkRedis(redis)), ...(await checkSharing({ workspace: settings.workspace, ledger }))];
-      return [{ name, state: "ok", what }, ...ofRedis];
+      const days = (await ledger.list("usage", { group: usageSubject.everyone })).map(({ body }) => body);
+      const ofCaches = cacheChecks(days, (model) => countsCache(settings, model), Date.now());
+      return [{ name, state: "ok", what }, ...ofRedis, ...ofCaches];
     });
   } catch (thrown) {
     return [{ name, state: "broken", what: messageOf(thrown) }];

@@ -43,6 +43,12 @@ export function hasOwnAddress({ config: { models } }: Settings, provider: string
   return baseUrl === null || URL.parse(baseUrl)?.host === host;
 }
 
+/** Services that always say how many tokens came from their cache, also if none did. */
+export function countsCache(settings: Settings, model: string): boolean {
+  const [provider = ""] = model.split("/", 1);
+  return (provider === "anthropic" || provider === "openai") && hasOwnAddress(settings, provider);
+}
+
 /** Services that report with each answer what it has cost. */
 const reportingHosts = new Set(["openrouter.ai", "api.x.ai", "api.perplexity.ai"]);
 

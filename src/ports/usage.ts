@@ -14,6 +14,18 @@ export interface UsageCount extends Usage {
   estimatedCalls?: number;
   /** Time that Remora itself needed before it called the models. */
   addedMs: number;
+  /** By model. Only in the count of everyone, and absent in old ones. */
+  resent?: Readonly<Record<string, Resent>>;
+}
+
+/** Requests that begin with what the one before in their conversation had sent moments ago. */
+export interface Resent {
+  calls: number;
+  /** What they sent again, and how much of it was read from the service's cache. */
+  tokens: number;
+  read: number;
+  /** What they wrote to the cache, new or again. */
+  written: number;
 }
 
 /** The count of a subject. For a subject with limits, it also holds what running calls may use. */
@@ -220,6 +232,7 @@ export function tokensOf(usage: Usage): number {
 /** `day` is the later of the two days. */
 export function summed(one: UsageCount, other: UsageCount): UsageCount {
   const estimated = (one.estimatedCalls ?? 0) + (other.estimatedCalls ?? 0);
+  const resent = summedResent(one.resent, other.resent);
   return {
     day: one.day > other.day ? one.day : other.day,
     calls: one.calls + other.calls,
@@ -231,7 +244,23 @@ export function summed(one: UsageCount, other: UsageCount): UsageCount {
     unpricedCalls: one.unpricedCalls + other.unpricedCalls,
     ...(estimated === 0 ? {} : { estimatedCalls: estimated }),
     addedMs: one.addedMs + other.addedMs,
+    ...(resent === undefined ? {} : { resent }),
   };
+}
+
+function summedResent(one: UsageCount["resent"], other: UsageCount["resent"]): UsageCount["resent"] {
+  if (one === undefined || other === undefined) return one ?? other;
+  const sum = { ...one };
+  for (const [model, more] of Object.entries(other)) {
+    const known = Object.hasOwn(one, model) ? one[model] : undefined;
+    sum[model] = {
+      calls: (known?.calls ?? 0) + more.calls,
+      tokens: (known?.tokens ?? 0) + more.tokens,
+      read: (known?.read ?? 0) + more.read,
+      written: (known?.written ?? 0) + more.written,
+    };
+  }
+  return sum;
 }
 
 /** US dollars of all calls of the turn with a price. Undefined if none has one. */

@@ -1,6 +1,13 @@
 /** What one call adds to the counts of everybody whom it concerns. */
 import type { TurnRecord } from "../ports/turn.ts";
-import { type CountedCall, type ModelCall, type Payer, type SideCall, usageSubject } from "../ports/usage.ts";
+import {
+  type CountedCall,
+  type ModelCall,
+  type Payer,
+  type Resent,
+  type SideCall,
+  usageSubject,
+} from "../ports/usage.ts";
 import { dailyId, type Watched } from "./budgets.ts";
 import type { Addition } from "./counter.ts";
 
@@ -13,7 +20,7 @@ export interface Caller {
 
 export function additionsOf(
   { payer, side }: Caller,
-  { day, model, usage, cost, addedMs, isEstimated }: ModelCall & CountedCall & { day: string },
+  { day, model, usage, cost, addedMs, isEstimated, resent }: ModelCall & CountedCall & { day: string; resent?: Resent },
   held: readonly Watched[],
   releases: string,
 ): Addition[] {
@@ -38,6 +45,9 @@ export function additionsOf(
   for (const subject of subjects) ids.set(dailyId(day, subject), subject);
   return [...ids].map(([id, subject]) => ({
     ...{ id, subject, releases, more: forAll.includes(subject) ? more : aside },
+    ...(resent !== undefined && subject === usageSubject.everyone
+      ? { more: { ...more, resent: { [model]: resent } } }
+      : {}),
     ...(subject === user ? { name: payer.user.name } : {}),
   }));
 }

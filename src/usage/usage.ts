@@ -42,6 +42,7 @@ import {
   withoutBudget,
   withoutLapsed,
 } from "./budgets.ts";
+import { createResentCount } from "./cache-use.ts";
 import { createCounter } from "./counter.ts";
 import { countedCall, type Estimate, estimatedUse } from "./estimate.ts";
 import { earlierCallsText, unpricedText } from "./limit-text.ts";
@@ -77,6 +78,7 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
   const { reserveAll, release } = createReserver({ ledger, counter, step: limits.dollars.step, now });
   const { step, unpriced } = limits.dollars;
   const reported = createReportedCosts(options.reportsCost);
+  const countResent = createResentCount(now);
   const reservePriceOf: PriceOf = (model) => priceOf(model) ?? reported.reservePriceOf(model);
 
   function counted(call: ModelCall): CountedCall {
@@ -175,7 +177,10 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
       count(call) {
         isOver = true;
         const result = counted(call);
-        const used = { ...call, ...result, day };
+        // Other calls than steps have prompts of their own, and estimates know nothing of a cache.
+        const isStep = caller.turn !== undefined && result.usage === call.usage;
+        const resent = isStep ? countResent(caller.payer.conversationId, call.model, result.usage) : undefined;
+        const used = { ...call, ...result, day, ...(resent === undefined ? {} : { resent }) };
         return { ...result, written: counter.add(additionsOf(caller, used, held, reservationId)) };
       },
       async end() {

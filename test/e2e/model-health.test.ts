@@ -7,13 +7,18 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { silentLog } from "../../src/lib/log.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { createUsageMeter } from "../../src/usage/usage.ts";
 import { commandHere } from "../cli/remora-here.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { freePort } from "../doubles/free-port.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { moneyAnswers } from "../doubles/model-rules/money.ts";
+import { turnRecord } from "../doubles/records.ts";
 import { startRemora } from "../doubles/remora-in-process.ts";
 import { createHome, environmentOf, type RemoraHome, type RunningRemora } from "../doubles/remora-process.ts";
+import { noLimits } from "../doubles/turn-deps.ts";
 
 const patience = { timeout: 120_000, interval: 200 };
 
@@ -43,6 +48,19 @@ async function start(config: string, more: Record<string, string>): Promise<Chat
   return ann;
 }
 
+/** Requests of one conversation, of which the service's cache held hardly anything. */
+async function missTheCache(of: string): Promise<void> {
+  await mkdir(home.data, { recursive: true });
+  const ledger = createSqliteLedger({ path: join(home.data, "ledger.db") });
+  const meter = createUsageMeter({ ledger, priceOf: () => undefined, limits: noLimits, log: silentLog });
+  const usage = { inputTokens: 10, outputTokens: 5, cacheReadTokens: 1_000, cacheWriteTokens: 9_000 };
+  for (let number = 0; number < 25; number += 1) {
+    const permit = await meter.admit(turnRecord());
+    if (permit.type === "admitted") await permit.count({ model: of, usage, addedMs: 0 }).written;
+  }
+  await ledger.close();
+}
+
 async function readyz(): Promise<{ status: number; text: string }> {
   const response = await fetch(`${remora.url}/readyz`);
   return { status: response.status, text: await response.text() };
@@ -64,10 +82,11 @@ test("an OpenAI model that takes no tools by Chat Completions is not ready, and 
   );
 }, 120_000);
 
-test("an account at its spending limit is not ready, says when that ends, and is not asked again and again", async () => {
+test("an account at its spending limit is not ready, says when that ends, and is not asked again and again; a cache that hardly works is a warning beside it", async () => {
   const own = moneyAnswers.find(({ service, resetsAt }) => service === "Anthropic" && resetsAt !== undefined);
   if (own === undefined) throw new Error("no answer");
   model.refuseAll(own);
+  await missTheCache("anthropic/claude-x");
   const chat = await start("models: { order: [anthropic] }\nsafety: { owners: ['user:local:ann'] }", {
     ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url },
   });
@@ -86,9 +105,11 @@ test("an account at its spending limit is not ready, says when that ends, and is
   expect(text).not.toMatch(/ANTHROPIC_BASE_URL|400|specified API usage/);
   const { stdout } = await commandHere(environmentOf(home, env), ["doctor"]);
   expect(stdout).toMatch(/broken\s+model\s+The account of this key has reached its spending limit/);
+  const missed = /sent again, only 9 % came from the service's cache\. .*Look for settings that/;
+  expect(stdout).toMatch(new RegExp(`warning\\s+cache anthropic/claude-x of the [\\d,]+ tokens .*${missed.source}`));
   model.refuseAll();
   expect((await chat.answerTo(await chat.say("hello", { dm: true }))).text).toBe("Hello there.");
-  await expect.poll(readyz, patience).toMatchObject({ status: 200 });
+  await expect.poll(readyz, patience).toMatchObject({ status: 200, text: expect.stringMatching(missed) });
 }, 120_000);
 
 test("a budget counts what a service without known prices says that each call costs, and does not refuse its models", async () => {
