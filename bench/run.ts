@@ -24,6 +24,7 @@ const helpers: ReadonlySet<string> = new Set([
   "load-generator",
   "order-check",
   "cost-chats",
+  "cost-figures",
   "cost-stories",
   "everyday-work",
 ]);
