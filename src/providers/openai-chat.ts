@@ -151,7 +151,11 @@ function resultPictures(messages: readonly ModelMessage[], index: number): OpenA
   return parts.length === 0 ? [] : [{ role: "user", content: parts }];
 }
 
-export async function* readCompletion(stream: AsyncIterable<Chunk>, place: ProviderPlace): AsyncGenerator<StreamPiece> {
+export async function* readCompletion(
+  stream: AsyncIterable<Chunk>,
+  place: ProviderPlace,
+  onUsage: (usage: Usage) => void,
+): AsyncGenerator<StreamPiece> {
   const extras = createExtras();
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let hasBegun = false;
@@ -162,7 +166,10 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
   for await (const chunk of endingWhole(stream, place, () => finish !== "" && isLastReason)) {
     // The library recognises errors that are not in a list.
     if (Array.isArray(chunk)) throw reportedFailure(place, errorBodyOf(chunk));
-    if (chunk.usage) count(usage, chunk.usage);
+    if (chunk.usage) {
+      count(usage, chunk.usage);
+      onUsage(usage);
+    }
     const choice = chunk.choices?.[0];
     if (choice === undefined) continue;
     const { delta } = choice;
@@ -218,11 +225,19 @@ function saysAnything(delta: object | undefined): boolean {
   );
 }
 
-/** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. Some services count more of them than there are. */
+/**
+ * OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. Some services count more of them than there are.
+ * DeepSeek, Moonshot and LiteLLM have names of their own beside OpenAI's or in their place.
+ */
 function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
+  const own: Record<string, unknown> = { ...wire, ...wire.prompt_tokens_details };
+  const firstOf = (...names: string[]) => tokensIn(names.map((name) => own[name]).find(Boolean));
   const prompt = tokensIn(wire.prompt_tokens);
-  const cached = Math.min(tokensIn(wire.prompt_tokens_details?.cached_tokens), prompt);
-  const written = Math.min(tokensIn(wire.prompt_tokens_details?.cache_write_tokens), prompt - cached);
+  const cached = Math.min(firstOf("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"), prompt);
+  const written = Math.min(
+    firstOf("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens"),
+    prompt - cached,
+  );
   usage.inputTokens = prompt - cached - written;
   usage.outputTokens = tokensIn(wire.completion_tokens);
   usage.cacheReadTokens = cached;

@@ -117,12 +117,14 @@ function inputImage(image: ToolImage) {
 export async function* readResponse(
   stream: AsyncIterable<OpenAI.Responses.ResponseStreamEvent>,
   place: ProviderPlace,
+  onUsage: (usage: Usage) => void,
 ): AsyncGenerator<StreamPiece> {
   const items = createReasoningItems();
   const output = createOutput();
   const shown = (text: string): StreamPiece => (text === "" ? { type: "progress" } : { type: "text-delta", text });
   let hasBegun = false;
   for await (const event of stream) {
+    if ("response" in event && event.response?.usage) onUsage(responseUsage(event.response));
     switch (event.type) {
       case "response.output_text.delta":
         output.addText(event.delta);
