@@ -126,6 +126,11 @@ export type StopReason =
 /** How long a text is the same unit again and again, besides three of the units, before it counts as a repetition. */
 export const repetitionCharacters = 2_000;
 
+export interface BrokenUsage {
+  model: string;
+  usage: Usage;
+}
+
 export type ModelEvent =
   /** Says to people why the answer takes longer, such as "Asking another model", or what goes on again. Comes before any output. */
   | { type: "notice"; text: string }
@@ -147,7 +152,8 @@ export type ModelEvent =
       /** The failure's code, if the model that should answer could not, and another one did. */
       insteadBecause?: string;
     }
-  | { type: "error"; error: RemoraError };
+  /** `used`: what services have counted of answers that broke off, for which no `restart` has come. */
+  | { type: "error"; error: RemoraError; used?: BrokenUsage[] };
 
 /** What people read while a model is asked. */
 export const thinkingNotice = { type: "notice", text: "Thinking" } as const satisfies ModelEvent;

@@ -190,7 +190,8 @@ export type ReadAnswer =
       broken: BrokenText[];
       firstTokenMs: number;
     }
-  | { type: "failed"; text: string; broken: BrokenText[]; error: RemoraError };
+  /** `isCounted`: `broken` has what the failed call itself has used. */
+  | { type: "failed"; text: string; broken: BrokenText[]; error: RemoraError; isCounted?: true };
 
 export type ParsedCall = { raw: ModelToolCall; call: ToolCall } | { raw: ModelToolCall; problem: string };
 

@@ -15,7 +15,7 @@ export async function* readAnswer(
   stream: AsyncIterable<Anthropic.RawMessageStreamEvent>,
   place: ProviderPlace,
   mark: () => string,
-  showsThinking: boolean,
+  { showsThinking, onUsage }: { showsThinking: boolean; onUsage(usage: Usage): void },
 ): AsyncGenerator<StreamPiece> {
   const calls = new Map<number, ModelToolCall>();
   const open = new Set<number>();
@@ -46,6 +46,7 @@ export async function* readAnswer(
     switch (event.type) {
       case "message_start":
         count(usage, event.message.usage);
+        onUsage(usage);
         break;
       case "content_block_start":
         blocks.start(event.index, event.content_block);
@@ -70,6 +71,7 @@ export async function* readAnswer(
         reason = harderReason(reason, event.delta?.stop_reason);
         why = refusalWords(event.delta?.stop_details) ?? why;
         count(usage, event.usage);
+        onUsage(usage);
         break;
       case "message_stop":
         hasEnded = true;

@@ -116,7 +116,7 @@ async function* ask(
   const { readAnswer } = await import("./anthropic-stream.ts");
   const whole = { ...body, ...chosen };
   const stream = await withClient(call, async (client) => await client.messages.create(whole, { signal, headers }));
-  yield* readAnswer(stream, place, mark, showsThinking);
+  yield* readAnswer(stream, place, mark, { showsThinking, onUsage: call.onUsage });
 }
 
 /** Must not send sampling parameters, a prefilled answer or a forced tool, because current models refuse them. */

@@ -10,7 +10,7 @@
  * answer.
  */
 import type { RemoraError } from "../lib/errors.ts";
-import type { ModelEvent, ModelRequest, Tries } from "../ports/provider.ts";
+import type { BrokenUsage, ModelEvent, ModelRequest, Tries, Usage } from "../ports/provider.ts";
 import type { RankedProvider, Rests } from "./rests.ts";
 import type { Scout } from "./scout.ts";
 
@@ -31,6 +31,8 @@ export interface Attempts {
     connection: Scout["connection"],
     insteadBecause: string | undefined,
   ): AsyncGenerator<ModelEvent, FailedAttempt | undefined>;
+  /** What services have counted of failed attempts since the last output. */
+  used(): BrokenUsage[];
 }
 
 /** Of one step to one model: other parameters, no picture, a shorter history, and once more after each of them. */
@@ -44,8 +46,9 @@ interface Failure {
 export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortSignal): Attempts {
   const { fitting, shorter, preferredModel: _preferred, ...others } = whole;
   const { isRefusalFinal = false, declinedBy: _declinedBy, ...request } = others;
-  /** The model whose visible text the next attempt replaces. */
-  let broken: string | undefined;
+  /** Models whose visible text the next attempt replaces, or whose service has counted what nobody saw. */
+  let broken: { model: string; usage?: Usage }[] = [];
+  const used = () => broken.flatMap(({ model, usage }) => (usage === undefined ? [] : [{ model, usage }]));
   const triesOf = new Map<RankedProvider, Tries>();
 
   async function* once(
@@ -67,15 +70,17 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
         const mayMoveOn =
           !(isRefusal && isRefusalFinal) && (shown === "nothing" || (shown === "text" && event.error.isRetryable));
         if (mayMoveOn && !signal.aborted && !/^provider\.(?:aborted|busy)$/.test(event.error.code)) {
-          if (shown === "text") broken = candidate.model;
+          if (event.used !== undefined) broken.push(...event.used);
+          else if (shown === "text") broken.push({ model: candidate.model });
           return { error: event.error, hasText: shown === "text" };
         }
-        yield event;
+        const all = [...used(), ...(event.used ?? [])];
+        yield all.length === 0 ? event : { ...event, used: all };
         return undefined;
       }
       if (event.type === "text-delta" && event.text === "") continue;
-      if (broken !== undefined) yield { type: "restart", model: broken };
-      broken = undefined;
+      for (const one of broken) yield { type: "restart", ...one };
+      broken = [];
       // What a model said before it declined is void already.
       if ((event.type === "restart" || event.type === "retract") && shown === "text") shown = "nothing";
       if (event.type === "end") rests.answered(candidate);
@@ -87,6 +92,7 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
   }
 
   return {
+    used,
     async *ask(candidate, connection, insteadBecause) {
       const limit = candidate.provider.promptTokens?.(candidate.model);
       const fits = limit === undefined || fitting === undefined ? {} : messagesOf(fitting(limit));

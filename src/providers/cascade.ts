@@ -102,7 +102,8 @@ export function createCascade(options: CascadeOptions): Provider {
       failed.push(failure);
       isLast = !isUnready(failure);
     }
-    yield { type: "error", error: summary(failed) };
+    const used = attempts.used();
+    yield { type: "error", error: summary(failed), ...(used.length === 0 ? {} : { used }) };
   }
 
   function answer(

@@ -6,7 +6,14 @@
 import { type RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { inBatches } from "../lib/in-batches.ts";
 import { durationText } from "../ports/progress.ts";
-import { type ModelEvent, type ModelRequest, maxProviderStateLength, type Usage } from "../ports/provider.ts";
+import {
+  type BrokenUsage,
+  type ModelEvent,
+  type ModelRequest,
+  maxProviderStateLength,
+  type Usage,
+} from "../ports/provider.ts";
+import { tokensOf } from "../ports/usage.ts";
 import { createAnswerBounds } from "./answer-bounds.ts";
 import { createCheckedFetch, withRepairedEvents } from "./checked-fetch.ts";
 import { type FailureDetails, failure, thrownFailure } from "./classify-failure.ts";
@@ -35,6 +42,8 @@ export type RefusalWords = Pick<FailureDetails, "note" | "said">;
 export interface StreamCall {
   signal: AbortSignal;
   fetch: typeof globalThis.fetch;
+  /** For what the service has counted so far: all that is known if the stream breaks off. */
+  onUsage(usage: Usage): void;
 }
 
 export interface StreamAttempt {
@@ -70,6 +79,19 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     if (signal.aborted) return failure(place, "aborted");
     return deadline.failure(place) ?? remoraErrorIn(thrown) ?? thrownFailure(place, checked.thrown() ?? thrown);
   };
+  let seen: Usage | undefined;
+  let length = 0;
+  const used = (): BrokenUsage[] => {
+    const usage = cleanUsage(usedSoFar(seen, length));
+    return seen === undefined || tokensOf(usage) === 0 ? [] : [{ model: `${place.name}/${place.model}`, usage }];
+  };
+  const failed = (error: RemoraError): ModelEvent => {
+    const counted = used();
+    return { type: "error", error, ...(counted.length === 0 ? {} : { used: counted }) };
+  };
+  const onUsage = (usage: Usage) => {
+    seen = { ...usage };
+  };
   let iterator: AsyncIterator<StreamPiece> | undefined;
   let stopPulling: ((reason: unknown) => void) | undefined;
   // One listener serves the whole stream, because a model sends hundreds of pieces.
@@ -77,12 +99,11 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   combined.addEventListener("abort", onAbort, { once: true });
   let hasEnded = false;
   try {
-    iterator = withinBounds(withJoinedText(attempt.open({ signal: combined, fetch: fetchNow })), attempt);
+    iterator = withinBounds(withJoinedText(attempt.open({ signal: combined, fetch: fetchNow, onUsage })), attempt);
     const reader = callsNatively(place) ? undefined : await createReader(attempt);
     let hasBegun = false;
     let hasSaid = false;
     let hasCalls = false;
-    let length = 0;
     for (;;) {
       let piece = await pull(iterator, deadline, combined, (stop) => {
         stopPulling = stop;
@@ -90,13 +111,13 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
       if (piece === undefined) {
         // Check for an abort, because the libraries end an aborted stream without an error.
         const isOver = signal.aborted || deadline.failure(place) !== undefined;
-        yield { type: "error", error: isOver ? explain(undefined) : failure(place, hasBegun ? "cut" : "empty") };
+        yield failed(isOver ? explain(undefined) : failure(place, hasBegun ? "cut" : "empty"));
         return;
       }
       hasBegun = true;
       length += lengthOf(piece);
       if (length > maxAnswerCharacters) {
-        yield { type: "error", error: failure(place, "endless") };
+        yield failed(failure(place, "endless"));
         return;
       }
       if (piece.type === "progress" || piece.type === "thinking") {
@@ -117,17 +138,19 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
         piece = { type: "end", stop: "end", usage: nothingUsed, model: `${place.name}/${place.model}` };
       }
       if (piece.type === "end") {
+        if (piece.usage === nothingUsed) piece = { ...piece, usage: usedSoFar(seen, length) };
+        else seen = piece.usage;
         hasEnded = reader?.isOver() !== true;
         const isRepeating = piece.stop === "repeating";
         const written = reader?.end(isRepeating || piece.stop === "max-tokens") ?? nothingWritten;
         hasSaid =
           (hasSaid && !written.isNew) || written.calls.length > 0 || (!isRepeating && saysSomething.test(written.text));
         if (isRepeating && !hasSaid) {
-          yield { type: "error", error: failure(place, "repeating") };
+          yield failed(failure(place, "repeating"));
           return;
         }
         if (!hasSaid && (piece.stop === "end" || piece.stop === "tool-calls")) {
-          yield { type: "error", error: failure(place, "empty") };
+          yield failed(failure(place, "empty"));
           return;
         }
         // What was held back is a part of the repetition.
@@ -146,7 +169,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
       yield piece;
     }
   } catch (thrown) {
-    yield { type: "error", error: explain(thrown) };
+    yield failed(explain(thrown));
   } finally {
     deadline.clear();
     // With a listener, Node keeps a combined signal, and all that the listener reaches, for ever.
@@ -202,8 +225,16 @@ function callsNatively({ baseUrl }: ProviderPlace): boolean {
   return /(?:^|\.)api\.(?:anthropic|openai)\.com$/.test(URL.parse(baseUrl)?.hostname ?? "");
 }
 
-/** The service has not said what it has used until its answer ends. */
-const nothingUsed = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+/** Of an answer that we end: the service has not said what it has used. */
+const nothingUsed: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+
+const charactersPerToken = 4;
+
+/** Services count the answer only at its end, but charge for what has come. */
+function usedSoFar(seen: Usage | undefined, characters: number): Usage {
+  if (seen === undefined || tokensOf(seen) === 0) return nothingUsed;
+  return { ...seen, outputTokens: Math.max(seen.outputTokens, Math.floor(characters / charactersPerToken)) };
+}
 
 /** Ends an answer that the model does not end. */
 async function* withinBounds(

@@ -113,7 +113,7 @@ async function* ask(
       if (!adapts(contexts, place, thrown, numCtx) || shrinks === maxShrinks) throw noMemory(place, thrown);
       continue;
     }
-    yield* read(answer, place);
+    yield* read(answer, place, call.onUsage);
     return;
   }
 }
@@ -137,7 +137,11 @@ function noMemory(place: ProviderPlace, thrown: unknown): RemoraError {
   return failure(place, "noMemory", { said: messageOf(thrown), cause: thrown });
 }
 
-async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace): AsyncGenerator<StreamPiece> {
+async function* read(
+  stream: AsyncIterable<ChatResponse>,
+  place: ProviderPlace,
+  onUsage: (usage: Usage) => void,
+): AsyncGenerator<StreamPiece> {
   const calls: ModelToolCall[] = [];
   let thought = "";
   for await (const chunk of stream) {
@@ -152,6 +156,7 @@ async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace):
       calls.push({ id: `call_${calls.length + 1}`, name: wanted.name, inputJson: inputJsonOf(wanted.arguments) });
     }
     if (!chunk.done) continue;
+    onUsage(chatUsage(chunk));
     // Old versions give no reason.
     const stop = stopOf(place, chunk.done_reason || "stop", calls.length > 0);
     if (stop === "refusal") {

@@ -10,16 +10,8 @@ import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
-import {
-  cacheBreakpoint,
-  cachedPrefixOf,
-  endUserField,
-  filterText,
-  imageUrlOf,
-  isOpenAiHost,
-  mayReason,
-  serviceOf,
-} from "./openai-client.ts";
+import { cacheKeyFields, markedMessages, markedSystem, markingOf } from "./openai-cache.ts";
+import { endUserField, filterText, imageUrlOf, isOpenAiHost, mayReason, serviceOf } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
 import { createExtras, extrasOf, ownIdsIn } from "./openai-extras.ts";
 import { fitted } from "./openai-habits.ts";
@@ -34,26 +26,28 @@ export function completionBody(
   { limitField, effort, refused, habits, maxOutput }: Dialect,
 ): OpenAI.ChatCompletionCreateParamsStreaming {
   const { model, baseUrl } = place;
-  const prefix = cachedPrefixOf(request, place);
+  const marking = markingOf(place, refused);
   const ids = ownIdsIn(request.messages, model);
-  const hasKey = prefix !== undefined && !refused.has("prompt_cache_key");
   return {
     model,
     stream: true,
     ...(refused.has("stream_options") ? {} : { stream_options: { include_usage: true } }),
     ...(isOpenAiHost(baseUrl) && !refused.has("store") ? { store: false } : {}),
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
-    ...(hasKey ? { prompt_cache_key: prefix.key } : {}),
+    ...cacheKeyFields(request, place, "chat", refused),
     ...endUserField(request, place, refused),
     [limitField]: maxOutput?.tokens ?? request.maxOutputTokens,
     messages: [
-      ...systemMessage(request, refused.has("prompt_cache_breakpoint") ? undefined : prefix),
-      ...fitted(
-        request.messages.flatMap((message, index) => [
-          completionMessage(message, place, ids),
-          ...resultPictures(request.messages, index),
-        ]),
-        habits,
+      ...systemMessage(request, marking),
+      ...markedMessages(
+        fitted(
+          request.messages.flatMap((message, index) => [
+            completionMessage(message, place, ids),
+            ...resultPictures(request.messages, index),
+          ]),
+          habits,
+        ),
+        marking,
       ),
     ],
     // Compatible servers may ignore `tool_choice`, and then answer with a call that must not run.
@@ -75,13 +69,12 @@ function obeysToolChoice(baseUrl: string): boolean {
 
 function systemMessage(
   request: ModelRequest,
-  prefix: ReturnType<typeof cachedPrefixOf>,
+  marking: ReturnType<typeof markingOf>,
 ): OpenAI.ChatCompletionSystemMessageParam[] {
+  const parts = markedSystem(request, marking);
   const content = systemTextOf(request);
-  if (prefix === undefined) return content === "" ? [] : [{ role: "system", content }];
-  const marked = { type: "text" as const, text: prefix.stable, ...cacheBreakpoint };
-  const rest = prefix.rest === "" ? [] : [{ type: "text" as const, text: prefix.rest }];
-  return [{ role: "system", content: [marked, ...rest] }];
+  if (parts === undefined) return content === "" ? [] : [{ role: "system", content }];
+  return [{ role: "system", content: parts.map(({ text, mark }) => ({ type: "text" as const, text, ...mark })) }];
 }
 
 function completionMessage(
@@ -151,7 +144,11 @@ function resultPictures(messages: readonly ModelMessage[], index: number): OpenA
   return parts.length === 0 ? [] : [{ role: "user", content: parts }];
 }
 
-export async function* readCompletion(stream: AsyncIterable<Chunk>, place: ProviderPlace): AsyncGenerator<StreamPiece> {
+export async function* readCompletion(
+  stream: AsyncIterable<Chunk>,
+  place: ProviderPlace,
+  onUsage: (usage: Usage) => void,
+): AsyncGenerator<StreamPiece> {
   const extras = createExtras();
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let hasBegun = false;
@@ -162,7 +159,10 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
   for await (const chunk of endingWhole(stream, place, () => finish !== "" && isLastReason)) {
     // The library recognises errors that are not in a list.
     if (Array.isArray(chunk)) throw reportedFailure(place, errorBodyOf(chunk));
-    if (chunk.usage) count(usage, chunk.usage);
+    if (chunk.usage) {
+      count(usage, chunk.usage);
+      onUsage(usage);
+    }
     const choice = chunk.choices?.[0];
     if (choice === undefined) continue;
     const { delta } = choice;
@@ -218,11 +218,19 @@ function saysAnything(delta: object | undefined): boolean {
   );
 }
 
-/** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. Some services count more of them than there are. */
+/**
+ * OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. Some services count more of them than there are.
+ * DeepSeek, Moonshot and LiteLLM have names of their own beside OpenAI's or in their place.
+ */
 function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
+  const own: Record<string, unknown> = { ...wire, ...wire.prompt_tokens_details };
+  const firstOf = (...names: string[]) => tokensIn(names.map((name) => own[name]).find(Boolean));
   const prompt = tokensIn(wire.prompt_tokens);
-  const cached = Math.min(tokensIn(wire.prompt_tokens_details?.cached_tokens), prompt);
-  const written = Math.min(tokensIn(wire.prompt_tokens_details?.cache_write_tokens), prompt - cached);
+  const cached = Math.min(firstOf("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"), prompt);
+  const written = Math.min(
+    firstOf("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens"),
+    prompt - cached,
+  );
   usage.inputTokens = prompt - cached - written;
   usage.outputTokens = tokensIn(wire.completion_tokens);
   usage.cacheReadTokens = cached;

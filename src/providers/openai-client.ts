@@ -1,11 +1,9 @@
 /** What both OpenAI APIs share: settings, what the address says about the service, and the client library. */
-import { createHash } from "node:crypto";
 import type OpenAI from "openai";
 import type { ModelRequest } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
 import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
 import { longestMs, type Timeouts } from "./patience.ts";
-import { wellFormed } from "./request-mapping.ts";
 
 export type ReasoningEffort = Exclude<OpenAI.ReasoningEffort, null>;
 
@@ -76,37 +74,6 @@ export function isReasoningModel(model: string): boolean {
 /** False for models that are known not to reason. Names of deployments and of other vendors say nothing. */
 export function mayReason(model: string): boolean {
   return !/(?:^|[/:])(?:gpt-[34]|chatgpt-)|-chat\b/.test(model);
-}
-
-/** From GPT-5.6 on, a prompt is read from the cache exactly at a breakpoint only. */
-function cachesAtBreakpoints(model: string): boolean {
-  const [, major = "0", minor = "0"] = /^gpt-(\d+)(?:\.(\d+))?(?:-|$)/.exec(model) ?? [];
-  return Number(major) > 5 || (Number(major) === 5 && Number(minor) >= 6);
-}
-
-export const cacheBreakpoint = { prompt_cache_breakpoint: { mode: "explicit" as const } };
-
-export interface CachedPrefix {
-  /** The same for all requests with these tools and this beginning of the system text. Names nobody. */
-  key: string;
-  /** The system text up to where a breakpoint belongs, and the rest. */
-  stable: string;
-  rest: string;
-}
-
-/** Undefined where the service would not know what to do with it. */
-export function cachedPrefixOf(request: ModelRequest, { model, baseUrl }: ProviderPlace): CachedPrefix | undefined {
-  if (!isOpenAiHost(baseUrl) || !cachesAtBreakpoints(model)) return undefined;
-  const parts = request.system.filter(({ text }) => text.trim() !== "");
-  const end = parts.findLastIndex(({ isCacheable }) => isCacheable) + 1;
-  const textOf = (some: typeof parts) => wellFormed(some.map(({ text }) => text).join("\n\n"));
-  const stable = textOf(parts.slice(0, end));
-  if (stable === "") return undefined;
-  const tools = request.tools.map(({ name, description, parameters }) => [name, description, parameters]);
-  const digest = createHash("sha256")
-    .update(JSON.stringify([tools, stable]))
-    .digest("hex");
-  return { key: `remora-${digest.slice(0, 32)}`, stable, rest: textOf(parts.slice(end)) };
 }
 
 /** The digest of the person who asked, only to OpenAI itself: other servers may refuse or keep what they don't know. */

@@ -36,10 +36,15 @@ const optionalFields = {
   prompt_cache_key: /prompt_?cache_?key/i,
   prompt_cache_breakpoint: /prompt_?cache_?breakpoint/i,
   stream_options: /stream_?options/i,
+  cache_control: /cache_?control/i,
+  session_id: /session_?id/i,
   safety_identifier: /safety_?identifier/i,
 } satisfies Record<string, RegExp>;
 
 export type OptionalField = keyof typeof optionalFields;
+
+/** They stand within messages, so a refusal names the place of one of them. */
+const contentFields: ReadonlySet<OptionalField> = new Set(["prompt_cache_breakpoint", "cache_control"]);
 
 /** As services say that they don't take a field, or not this value. */
 const unsupported = new RegExp(
@@ -110,7 +115,9 @@ export function dialectsAfter(
   }
   if (!unsupported.test(text)) return [...next, ...inOtherWords];
   const subject = subjectOf(refusal);
-  const names = (Object.keys(optionalFields) as OptionalField[]).filter((name) => optionalFields[name].test(subject));
+  const names = (Object.keys(optionalFields) as OptionalField[]).filter((name) =>
+    optionalFields[name].test(contentFields.has(name) ? text : subject),
+  );
   const isEffort = dialect.effort !== undefined && /\breasoning(?![._]?(?:encrypted|content|details))/i.test(subject);
   if (names.some((name) => !dialect.refused.has(name)) || isEffort)
     next.push({

@@ -12,16 +12,8 @@ import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
-import {
-  type CachedPrefix,
-  cacheBreakpoint,
-  cachedPrefixOf,
-  endUserField,
-  filterText,
-  imageUrlOf,
-  mayReason,
-  serviceOf,
-} from "./openai-client.ts";
+import { cacheKeyFields, markedItems, markedSystem, markingOf } from "./openai-cache.ts";
+import { endUserField, filterText, imageUrlOf, mayReason, serviceOf } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
 import { createOutput, type Output } from "./openai-output.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
@@ -36,9 +28,8 @@ export function responsesBody(
   { effort, refused, habits }: Dialect,
 ): OpenAI.Responses.ResponseCreateParamsStreaming {
   const { model } = place;
-  const prefix = cachedPrefixOf(request, place);
-  const hasKey = prefix !== undefined && !refused.has("prompt_cache_key");
-  const marked = refused.has("prompt_cache_breakpoint") ? undefined : prefix;
+  const marking = markingOf(place, refused);
+  const marked = markedSystem(request, marking);
   const system = systemTextOf(request);
   const messages = habits.has("rolesAlternate") ? alternatingMessages(request.messages) : request.messages;
   // xAI's pages say of `instructions` that it has them, and that it does not. A first message is right either way.
@@ -49,12 +40,15 @@ export function responsesBody(
     ...(refused.has("store") ? {} : { store: false }),
     ...(mayReason(model) && !refused.has("include") ? { include: ["reasoning.encrypted_content" as const] } : {}),
     ...(effort === undefined ? {} : { reasoning: { effort } }),
-    ...(hasKey ? { prompt_cache_key: prefix.key } : {}),
+    ...cacheKeyFields(request, place, "responses", refused),
     ...endUserField(request, place, refused),
     max_output_tokens: request.maxOutputTokens,
     input: [
       ...(hasItem && system !== "" ? [systemItem(system, marked)] : []),
-      ...messages.flatMap((message) => itemsOf(message, model)),
+      ...markedItems(
+        messages.flatMap((message) => itemsOf(message, model)),
+        marking,
+      ),
     ],
     ...(hasItem || system === "" ? {} : { instructions: system }),
     ...(request.tools.length === 0
@@ -73,11 +67,9 @@ export function responsesBody(
 }
 
 /** The system text as the first item: `instructions` can't have a breakpoint, and not every service takes them. */
-function systemItem(system: string, marked: CachedPrefix | undefined): OpenAI.Responses.ResponseInputItem {
+function systemItem(system: string, marked: ReturnType<typeof markedSystem>): OpenAI.Responses.ResponseInputItem {
   if (marked === undefined) return { role: "system", content: system };
-  const stable = { type: "input_text" as const, text: marked.stable, ...cacheBreakpoint };
-  const rest = marked.rest === "" ? [] : [{ type: "input_text" as const, text: marked.rest }];
-  return { role: "developer", content: [stable, ...rest] };
+  return { role: "developer", content: marked.map(({ text, mark }) => ({ type: "input_text", text, ...mark })) };
 }
 
 function itemsOf(message: ModelMessage, model: string): OpenAI.Responses.ResponseInputItem[] {
@@ -117,12 +109,14 @@ function inputImage(image: ToolImage) {
 export async function* readResponse(
   stream: AsyncIterable<OpenAI.Responses.ResponseStreamEvent>,
   place: ProviderPlace,
+  onUsage: (usage: Usage) => void,
 ): AsyncGenerator<StreamPiece> {
   const items = createReasoningItems();
   const output = createOutput();
   const shown = (text: string): StreamPiece => (text === "" ? { type: "progress" } : { type: "text-delta", text });
   let hasBegun = false;
   for await (const event of stream) {
+    if ("response" in event && event.response?.usage) onUsage(responseUsage(event.response));
     switch (event.type) {
       case "response.output_text.delta":
         output.addText(event.delta);

@@ -222,12 +222,13 @@ async function send(
     return readResponse(
       await withClient(call, async (client) => await client.responses.create(body, { signal })),
       place,
+      call.onUsage,
     );
   }
   const { completionBody, readCompletion } = await import("./openai-chat.ts");
   const body = completionBody(request, place, dialect);
   const stream = await withClient(call, async (client) => await client.chat.completions.create(body, { signal }));
-  return readCompletion(stream, place);
+  return readCompletion(stream, place, call.onUsage);
 }
 
 /** If the settings name the API that the service refuses, they are what to change. A web page says something else. */

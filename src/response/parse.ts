@@ -55,7 +55,7 @@ export const readModel: ReadModel = async (events, tools, usedCallIds, { onText,
         return answered(event, { text: cleaner.text(), broken, calls, firstTokenMs: firstTokenMs ?? elapsed() });
       }
       case "error":
-        return { type: "failed", text: cleaner.text(), broken, error: event.error };
+        return failed(cleaner.text(), broken, event);
       default:
         event satisfies never;
     }
@@ -68,6 +68,22 @@ function answered(
   read: { text: string; broken: BrokenText[]; calls: ParsedCall[]; firstTokenMs: number },
 ): ReadAnswer {
   return { type: "answer", ...read, ...end };
+}
+
+/** The text that people see is part of what the service has counted, if it has. */
+function failed(
+  text: string,
+  broken: BrokenText[],
+  { error, used = [] }: Extract<ModelEvent, { type: "error" }>,
+): ReadAnswer {
+  const counted = used.map((one) => ({ ...one, text: "" }));
+  return {
+    type: "failed",
+    text,
+    broken: [...broken, ...counted],
+    error,
+    ...(counted.length === 0 ? {} : { isCounted: true }),
+  };
 }
 
 function endless(): RemoraError {

@@ -76,6 +76,16 @@ describe("an answer without tools", () => {
     expect(turn.brokenCost).toBeGreaterThan(0);
   });
 
+  test("that broke off for good costs what the service had counted, and no estimate besides", async () => {
+    const priceOf = () => ({ input: 1, output: 1_000, cacheRead: 0, cacheWrite: 0 });
+    const usage = { inputTokens: 1_000, outputTokens: 0, cacheReadTokens: 500, cacheWriteTokens: 0 };
+    const [cut] = fails("provider.cut", "the connection broke", true);
+    const counted = { ...(cut ?? expect.fail()), used: [{ model: "scripted/one", usage }] } as ModelEvent;
+    const { turn } = await run({ priceOf, steps: [[{ type: "text-delta", text: "The first half" }, counted]] });
+    expect(doubles.reply.segments.at(-1)).toMatch(/^The first half\n\n⚠️/);
+    expect(turn.brokenCost).toBeCloseTo(0.001, 6);
+  });
+
   test("that broke off twice shows what was said, once", async () => {
     const cut = fails("provider.cut", "the connection broke", true);
     await run({ steps: [[{ type: "text-delta", text: "The first half" }, ...cut]] });

@@ -13,7 +13,7 @@ afterAll(() => double.stop());
 type ApiName = "anthropic" | "openai chat" | "openai responses" | "ollama";
 const now = { ...lookUp, name: "now", parameters: { type: "object", properties: {} } };
 
-async function answersWith(name: ApiName, events: object[]): Promise<ModelEvent[]> {
+async function answersWith(name: ApiName, events: object[], isWhole = true): Promise<ModelEvent[]> {
   const api = apis.find((one) => one.name === name);
   if (api === undefined) throw new Error(`no API ${name}`);
   const frames = events.map((event) => {
@@ -22,7 +22,7 @@ async function answersWith(name: ApiName, events: object[]): Promise<ModelEvent[
     return `${type === undefined ? "" : `event: ${type}\n`}data: ${JSON.stringify(event)}\n\n`;
   });
   const type = name === "ollama" ? "application/x-ndjson" : "text/event-stream";
-  const body = frames.join("") + (name === "openai chat" ? "data: [DONE]\n\n" : "");
+  const body = frames.join("") + (name === "openai chat" && isWhole ? "data: [DONE]\n\n" : "");
   double.failNext({ type: "answer", status: 200, headers: { "content-type": type }, body });
   return await collect(api.create(double.url), asking("hello", { tools: [lookUp, now] }));
 }
@@ -124,6 +124,56 @@ test.each<[string, ApiName, object[]]>([
   const answered = await answersWith(name, events);
   expect(failureIn(answered).code).toBe("provider.cut");
   expect(callsIn(answered)).toEqual([]);
+});
+
+const claudeCounted = {
+  ...{ type: "message_start" },
+  message: {
+    ...{ id: "m", role: "assistant", content: [] },
+    usage: {
+      ...{ input_tokens: 3, output_tokens: 1, cache_read_input_tokens: 400, cache_creation_input_tokens: 50 },
+      cache_creation: { ephemeral_1h_input_tokens: 50, ephemeral_5m_input_tokens: 0 },
+    },
+  },
+};
+const prompt = { prompt_tokens: 453, prompt_tokens_details: { cached_tokens: 400, cache_write_tokens: 50 } };
+const input = { input_tokens: 453, input_tokens_details: { cached_tokens: 400, cache_write_tokens: 50 } };
+const prefix = { inputTokens: 3, cacheReadTokens: 400, cacheWriteTokens: 50 };
+
+test.each<[ApiName, object[], object]>([
+  [
+    "anthropic",
+    [claudeCounted, { ...claudeText, content_block: { type: "text", text: "Hello to you." } }],
+    { ...prefix, outputTokens: 3, cacheWriteHourTokens: 50 },
+  ],
+  [
+    "openai chat",
+    [{ ...chat({ content: "Hello" }), usage: { ...prompt, completion_tokens: 2 } }, chat({ content: " to you and" })],
+    { ...prefix, outputTokens: 4 },
+  ],
+  [
+    "openai responses",
+    [
+      { ...said, delta: "Hello to you." },
+      { type: "response.failed", response: { id: "r", usage: { ...input, output_tokens: 9 }, error: { code: "x" } } },
+    ],
+    { ...prefix, outputTokens: 9 },
+  ],
+  [
+    "ollama",
+    [ollama("He"), ollama("", { done: true, done_reason: "error", prompt_eval_count: 453, eval_count: 2 })],
+    { inputTokens: 453, outputTokens: 2 },
+  ],
+])(
+  "an answer that breaks off costs what the service has counted by then, and what has come (%s)",
+  async (name, events, usage) => {
+    const last = (await answersWith(name, events, false)).at(-1);
+    expect(last).toMatchObject({ type: "error", used: [{ usage }] });
+  },
+);
+
+test("an answer that breaks off before the service has counted says nothing of it", async () => {
+  expect((await answersWith("anthropic", [claudeStart, claudeText], false)).at(-1)).not.toHaveProperty("used");
 });
 
 test("a Responses answer that says it has failed is a failure", async () => {

@@ -199,3 +199,18 @@ test("a model without access rests, and the provider's other models do not", asy
   await collect(cascade, asking("x"));
   expect(textIn(await collect(cascade, asking("x", { preferredModel: "a/other" })))).toBe("Other.");
 });
+
+test("what the service had counted of an answer that broke off is said with the next one's beginning, or at the end", async () => {
+  const usage = { inputTokens: 3, outputTokens: 2, cacheReadTokens: 400, cacheWriteTokens: 50 };
+  const used = [{ model: "a/one", usage }];
+  const cut = fails("provider.cut", true).map((event) => ({ ...event, used }) as ModelEvent);
+  const once = createScriptedProvider([cut, says("All of it.", "a/one")], "a/one");
+  const restarts = (await collect(cascadeOf(once), asking("hello"))).filter(({ type }) => type === "restart");
+  expect(restarts).toEqual([{ type: "restart", model: "a/one", usage }]);
+  const never = createScriptedProvider(
+    Array.from({ length: 9 }, () => cut),
+    "a/one",
+  );
+  const last = (await collect(cascadeOf(never), asking("hello"))).at(-1);
+  expect(last).toMatchObject({ type: "error", used: never.requests.map(() => used[0]) });
+});

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { createEvents } from "../../src/lib/event-bus.ts";
-import type { ModelMessage } from "../../src/ports/provider.ts";
+import type { ModelMessage, ModelRequest } from "../../src/ports/provider.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
 import { createOpenAiProvider } from "../../src/providers/openai.ts";
 import { picture } from "../conformance/provider.ts";
@@ -389,14 +389,112 @@ describe("OpenAI's prompt cache", () => {
     [openAi, "gpt-5.4-mini"],
     [azure, "gpt-6-luna"],
     ["https://openrouter.ai/api/v1", "openai/gpt-6-luna"],
-  ])("of %s with %s gets no field that it would not know", async (address, model) => {
+  ])("of %s with %s gets no breakpoint that it would not know, and without a key no field", async (address, model) => {
     await start("any");
     for (const api of ["responses", "chat"] as const) {
       await collect(world.at(address, model, { api }), asking("hello", { system }));
-      expect(JSON.stringify(world.lastBody())).not.toContain("prompt_cache");
+      expect(JSON.stringify(world.lastBody())).not.toMatch(/prompt_cache|cache_control|session_id/);
       if (address !== openAi && api === "chat") expect(world.lastBody()).not.toHaveProperty("store");
     }
   });
+
+  test.each([
+    [openAi, "gpt-5.4-mini", "prompt_cache_key", ["chat", "responses"]],
+    [azure, "prod", "prompt_cache_key", ["chat", "responses"]],
+    ["https://api.mistral.ai/v1", "mistral-large", "prompt_cache_key", ["chat", "responses"]],
+    ["https://api.x.ai/v1", "grok-4.5", "prompt_cache_key", ["responses"]],
+    ["https://openrouter.ai/api/v1", "deepseek/deepseek-v4", "session_id", ["chat", "responses"]],
+    ["https://api.groq.com/openai/v1", "m", "", []],
+    ["https://api.deepseek.com", "m", "", []],
+    ["https://generativelanguage.googleapis.com/v1beta/openai", "m", "", []],
+    ["https://gateway.example/v1", "m", "", []],
+  ])("of %s with %s gets the conversation's key as “%s”, where %s knows it", async (address, model, field, apis) => {
+    await start("any");
+    for (const api of ["chat", "responses"] as const) {
+      await collect(world.at(address, model, { api }), asking("hello", { cache: { key: "digest" } }));
+      const sent = Object.entries(world.lastBody()).filter(([name]) => /cache|session/.test(name));
+      expect(sent).toEqual((apis as string[]).includes(api) ? [[field, "digest"]] : []);
+    }
+  });
+
+  test("gets a key of at most 64 characters", async () => {
+    await start("openai");
+    await collect(world.at(openAi, "gpt-6-luna"), asking("hello", { cache: { key: "k".repeat(300) } }));
+    expect(world.lastBody().prompt_cache_key).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  const step: Partial<ModelRequest> = {
+    system,
+    messages: [
+      { role: "user", content: [{ type: "text", text: "It is Monday." }] },
+      { role: "user", content: [{ type: "text", text: "hello" }] },
+      { role: "assistant", text: "I look.", toolCalls: [{ id: "call_a", name: "look_up", inputJson: "{}" }] },
+      { role: "tool", callId: "call_a", name: "look_up", text: "Rain.", isError: false },
+    ],
+    tools: [lookUp],
+  };
+  const marksOf = (list: unknown) =>
+    (list as { role?: string; type?: string; content?: unknown; output?: unknown }[]).flatMap((message) =>
+      [message.content, message.output]
+        .flat()
+        .flatMap((part) =>
+          /prompt_cache_breakpoint|cache_control/.test(JSON.stringify(part) ?? "")
+            ? [[message.role ?? message.type, Object(part).text]]
+            : [],
+        ),
+    );
+  const steady = "You help.\n\nAlways be brief.";
+
+  test("gets a breakpoint where the last request ended, because it is not found otherwise", async () => {
+    await start("openai");
+    await collect(world.at(openAi, "gpt-6-luna"), asking("hello", step));
+    expect(marksOf(world.lastBody().input)).toEqual([
+      ["developer", steady],
+      ["user", "hello"],
+    ]);
+    const [, result] = step.messages?.slice(-2) ?? [];
+    const next = [...(step.messages ?? []), { role: "assistant" as const, text: "Rain.", toolCalls: [] }];
+    const again: ModelMessage = { role: "user", content: [{ type: "text", text: "hello again" }] };
+    await collect(world.at(openAi, "gpt-6-luna"), asking("hello", { ...step, messages: [...next, again] }));
+    expect(marksOf(world.lastBody().input)).toEqual([
+      ["developer", steady],
+      ["function_call_output", Object(result).text],
+    ]);
+    await start("any");
+    await collect(world.at(openAi, "gpt-6-luna", { api: "chat" }), asking("hello", step));
+    expect(marksOf(world.lastBody().messages)).toEqual([
+      ["system", steady],
+      ["user", "hello"],
+    ]);
+  });
+
+  test("of Claude behind OpenRouter gets breakpoints at both ends, which it would not place by itself", async () => {
+    await start("any");
+    await collect(world.at("https://openrouter.ai/api/v1", "anthropic/claude-sonnet-5.5"), asking("hello", step));
+    expect(marksOf(world.lastBody().messages)).toEqual([
+      ["system", steady],
+      ["user", "hello"],
+      ["tool", "Rain."],
+    ]);
+  });
+
+  test.each(["prompt_cache_breakpoint", "prompt_cache_key"])(
+    "that a service refuses to be told of by %s is asked once more without, and from then on",
+    async (field) => {
+      await start("any");
+      const provider = world.at(openAi, "gpt-6-luna");
+      const error = {
+        message: `Unknown parameter: 'input[1].content[0].${field}'.`,
+        param: `input[1].content[0].${field}`,
+      };
+      const top = { message: `Unknown parameter: '${field}'.`, param: field };
+      const body = JSON.stringify({ error: field === "prompt_cache_key" ? top : error });
+      world.double.failNext({ type: "answer", status: 400, body });
+      for (const _message of [1, 2]) expect((await collect(provider, asking("hello", step))).at(-1)?.type).toBe("end");
+      const has = world.double.requests.map(({ body: sent }) => JSON.stringify(sent).includes(`"${field}"`));
+      expect(has).toEqual([true, false, false]);
+    },
+  );
 });
 
 describe("silence before the first word", () => {

@@ -6,6 +6,34 @@ import { asking, collect, createOpenAiChatProvider, createOpenAiResponsesProvide
 let double: ModelDouble;
 afterEach(() => double.stop());
 
+async function usageOf(usage: object): Promise<object> {
+  double = await startModelDouble({ service: "any" });
+  scripted(double);
+  const chunk = { id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [], usage };
+  double.failNext({
+    type: "insert",
+    before: (frame) => frame.includes("[DONE]"),
+    frame: `data: ${JSON.stringify(chunk)}`,
+  });
+  const provider = createOpenAiChatProvider({ apiKey: "k", baseUrl: `${double.url}/v1`, model: "m" });
+  const end = (await collect(provider, asking("hello"))).at(-1);
+  return end?.type === "end" ? end.usage : { end };
+}
+
+/** Sources: OpenRouter and OpenAI, DeepSeek, Moonshot, and LiteLLM as it passes on what Anthropic says. */
+test.each<[string, object, object]>([
+  ["OpenRouter", { prompt_tokens_details: { cached_tokens: 90, cache_write_tokens: 4 } }, { cacheWriteTokens: 4 }],
+  ["DeepSeek", { prompt_cache_hit_tokens: 90, prompt_cache_miss_tokens: 10 }, { cacheWriteTokens: 0 }],
+  ["DeepSeek's newer one", { prompt_cache_hit_tokens: 90, prompt_tokens_details: { cached_tokens: 90 } }, {}],
+  ["Moonshot", { cached_tokens: 90 }, { cacheWriteTokens: 0 }],
+  ["LiteLLM", { cache_read_input_tokens: 90, cache_creation_input_tokens: 4 }, { cacheWriteTokens: 4 }],
+])("what %s has read from its cache is no input besides", async (_service, details, more) => {
+  const usage = await usageOf({ prompt_tokens: 100, completion_tokens: 2, ...details });
+  expect(usage).toMatchObject({ cacheReadTokens: 90, outputTokens: 2, ...more });
+  const { inputTokens, cacheWriteTokens } = usage as Record<string, number>;
+  expect((inputTokens ?? 0) + (cacheWriteTokens ?? 0)).toBe(10);
+});
+
 async function costOf(create: typeof createOpenAiChatProvider, usage: object): Promise<number | undefined> {
   double = await startModelDouble({ service: "any" });
   scripted(double);

@@ -96,7 +96,7 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     // Spaces or punctuation, which would stand above the reason.
     turn.unfinishedText = answer.error.code === "provider.empty" ? "" : answer.text;
     const model = built.request.preferredModel ?? deps.provider.model;
-    await countBroken(run, permit, built, { model, text: answer.text });
+    if (!answer.isCounted) await countBroken(run, permit, built, { model, text: answer.text });
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
     if (answer.error.code === "provider.refused") {
       turn.isRefused = true;

@@ -164,6 +164,57 @@ const responsesRules: readonly ModelRule[] = [
   },
 ];
 
+/** Every breakpoint of a prompt, with what it stands at: the parts of messages, and of results. */
+function breakpointsIn({ body }: ModelCall): { role: unknown; mark: unknown }[] {
+  return [...listOf(body.messages), ...listOf(body.input)].flatMap((message) =>
+    [...listOf(message.content), ...listOf(message.output)].flatMap((part) =>
+      part.prompt_cache_breakpoint === undefined
+        ? []
+        : [{ role: message.role ?? "tool", mark: part.prompt_cache_breakpoint }],
+    ),
+  );
+}
+
+const caching = "https://developers.openai.com/api/docs/guides/prompt-caching";
+
+const cacheRules: readonly ModelRule[] = [
+  {
+    says: "only GPT-5.6 and later know breakpoints, which stand at what the model did not say",
+    source: caching,
+    read: "2026-11-28",
+    refuse(call) {
+      const marks = breakpointsIn(call);
+      if (marks.length === 0) return undefined;
+      const param = "input[0].content[0].prompt_cache_breakpoint";
+      if ((versionOf(call.body.model) ?? 0) < 5.6)
+        return openAiRefusal(`Unknown parameter: '${param}'.`, { param, code: "unknown_parameter" });
+      const isWrong = marks.some(({ role, mark }) => role === "assistant" || Object(mark).mode !== "explicit");
+      return isWrong ? openAiRefusal(`Invalid value: '${param}'.`, { param, code: "invalid_value" }) : undefined;
+    },
+  },
+  {
+    says: "the key of the cache has at most 64 characters",
+    source: "https://github.com/openai/codex/issues/35300",
+    read: "2026-11-28",
+    refuse({ body: { prompt_cache_key: key } }) {
+      const most = 64;
+      if (typeof key !== "string" || key.length <= most) return undefined;
+      const text = `Invalid 'prompt_cache_key': string too long. Expected a string with maximum length ${most}, but got a string with length ${key.length} instead.`;
+      return openAiRefusal(text, { param: "prompt_cache_key", code: "string_above_max_length" });
+    },
+  },
+  {
+    says: "other services' breakpoints and keys are unknown",
+    source: "https://github.com/coder/mux/pull/3712",
+    read: "2026-11-28",
+    refuse({ body }) {
+      const param = ["cache_control", "session_id"].find((name) => JSON.stringify(body).includes(`"${name}":`));
+      if (param === undefined) return undefined;
+      return openAiRefusal(`Unknown parameter: '${param}'.`, { param, code: "unknown_parameter" });
+    },
+  },
+];
+
 /** For both APIs. */
 const commonRules: readonly ModelRule[] = [
   {
@@ -238,4 +289,10 @@ const atItsAddress = pathRule(
   (path: string) => openAiRefusal(`Invalid URL (POST ${path})`).body,
 );
 
-export const openAiRules: readonly ModelRule[] = [atItsAddress, ...chatRules, ...responsesRules, ...commonRules];
+export const openAiRules: readonly ModelRule[] = [
+  atItsAddress,
+  ...chatRules,
+  ...responsesRules,
+  ...commonRules,
+  ...cacheRules,
+];
