@@ -72,7 +72,10 @@ async function forget(memory: PluginMemory, title: string, isShared: boolean): P
 function noteText({ heading, at, isShared, source, text }: RecalledNote): string {
   if (source !== undefined) return `## ${source}\n${shortened(text)}`;
   const facts = [at.slice(0, 16).replace("T", " "), isShared ? "shared" : ""].filter((fact) => fact !== "");
-  return `## ${heading}${facts.length === 0 ? "" : ` (${facts.join(", ")})`}\n${shortened(text)}`;
+  // The heading of an earlier conversation begins with the same time.
+  const time = `${at.slice(11, 16)} — `;
+  const title = heading.startsWith(time) ? heading.slice(time.length) : heading;
+  return `## ${title}${facts.length === 0 ? "" : ` (${facts.join(", ")})`}\n${shortened(text)}`;
 }
 
 function firstWords(text: string): string {

@@ -34,6 +34,11 @@ describe("load_skill", () => {
     expect(text).not.toContain("description:");
   });
 
+  test("names no folder if there is nothing to read in it", async () => {
+    const { load } = await openSkill({ "demo/.hidden": "" });
+    expect((await load("demo")).text).toBe("# Skill demo\n\n# How to\n\nDo it.");
+  });
+
   test("describes the tools that requests only name, or one of them, and none that requests define", async () => {
     const tools = (about: string) =>
       `tools:\n  - { name: act, description: "${about}", parameters: { place: { type: string, description: Where } } }\n  - { name: look, always: true, description: "${about}" }`;

@@ -173,7 +173,7 @@ describe("a shared note", () => {
   });
 });
 
-test("recall finds earlier conversations of the place, at most as many as asked for", async () => {
+test("recall finds earlier conversations of the place, at most as many as asked for, each with its time once", async () => {
   const { run, fixture } = await open();
   for (const turnId of ["a", "b", "c"]) {
     await fixture.memory.saveEpisode(
@@ -182,6 +182,8 @@ test("recall finds earlier conversations of the place, at most as many as asked 
   }
   const { text } = await run("recall", { query: "harbour talk", limit: 2 });
   expect(text.match(/^## /gm)).toHaveLength(2);
+  for (const head of text.match(/^## .*/gm) ?? [])
+    expect(head).toMatch(/^## harbour talk [abc] \(\d{4}-\d\d-\d\d \d\d:\d\d\)$/);
 });
 
 test("where there is no memory the tools say so", async () => {

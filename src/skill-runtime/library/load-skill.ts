@@ -82,8 +82,8 @@ function programsText(skill: string, named: readonly ToolSpec[]): string {
 
 async function readInstructions(skill: Skill, tools: readonly ToolSpec[], programs: string): Promise<ToolAttempt> {
   const files = (await listBundled(skill.folder)).filter((file) => skill.plugin === null || !codeFile.test(file));
-  const bundled = files.length === 0 ? "" : `\nBundled files (read one with the parameter file): ${files.join(", ")}`;
-  const head = `# Skill ${skill.name}\n\nFolder: ${skill.folder}${bundled}`;
+  const bundled = `\n\nFolder: ${skill.folder}\nBundled files (read one with the parameter file): ${files.join(", ")}`;
+  const head = `# Skill ${skill.name}${files.length === 0 ? "" : bundled}`;
   const { text, isCut } = cut(Buffer.from(skill.body.trim()));
   const note = isCut ? "\n\n(Cut here: the instructions are longer than 100 KB. The rest is in SKILL.md.)" : "";
   return succeeded(`${head}\n\n${text}${note}${toolsText(tools)}${programs}`, tools);
