@@ -50,14 +50,14 @@ function isAt(baseUrl: string, host: string): boolean {
   return own === host || own.endsWith(`.${host}`);
 }
 
-export interface CachedPrefix {
+interface CachedPrefix {
   /** The system text up to where a breakpoint belongs, and the rest. */
   stable: string;
   rest: string;
 }
 
 /** Undefined if nothing of the system text stays the same. */
-export function cachedPrefixOf({ system }: ModelRequest): CachedPrefix | undefined {
+function cachedPrefixOf({ system }: ModelRequest): CachedPrefix | undefined {
   const parts = system.filter(({ text }) => text.trim() !== "");
   const end = parts.findLastIndex(({ isCacheable }) => isCacheable) + 1;
   const textOf = (some: typeof parts) => wellFormed(some.map(({ text }) => text).join("\n\n"));
