@@ -17,13 +17,14 @@ import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
 import type { ContextBuilder, ContextInput, ContextPreviews, SkillBrief } from "../ports/context.ts";
 import type { EphemeralTexts } from "../ports/ephemeral.ts";
-import type { Memory, NoteSource } from "../ports/memory.ts";
+import type { Memory } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import { isFromOutside, type Origin } from "../ports/origin.ts";
 import type { CacheHint, ModelMessage, ModelRequest } from "../ports/provider.ts";
+import type { NoteSource, ShownContext } from "../ports/shown-context.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { offerOf, type ToolOffer } from "../ports/tool-offer.ts";
-import type { ShownContext, TurnRecord } from "../ports/turn.ts";
+import type { TurnRecord } from "../ports/turn.ts";
 import { originsOfTurn } from "../ports/turn-origins.ts";
 import { type Payer, payerOf } from "../ports/usage.ts";
 import { createBrainFiles } from "./brain-files.ts";
@@ -34,6 +35,7 @@ import {
   historyPieces,
   type MemoryPieces,
   type Piece,
+  shownPieceOf,
   skillPieces,
   startingWith,
   summaryPieces,
@@ -45,9 +47,9 @@ import { loadedTools, withNamedCalls } from "./named-tools.ts";
 import { createPrefix, type Prefix } from "./prefix.ts";
 import { previewOf } from "./preview.ts";
 import { createRecall, type Recalled } from "./recall.ts";
-import { createRuntimeClock, type RuntimeClock, renderNotes, renderPlace } from "./sections.ts";
+import { createRuntimeClock, type RuntimeClock, renderNotes, renderPlace, renderShown } from "./sections.ts";
 import { shortenTranscript } from "./shorten.ts";
-import { newHits, renderShown, shownBefore, shownPieceOf, sourceKey, withCurrent } from "./shown.ts";
+import { newHits, shownBefore, sourceKey, withCurrent } from "./shown.ts";
 import { createSnapshots } from "./snapshot.ts";
 import { createSteadyHistory } from "./steady-history.ts";
 import { messageTokens, renderTranscript, transcriptOf, withShortIds } from "./transcript.ts";

@@ -1,13 +1,13 @@
 /** Candidates for the prompt, each with a text, a score and a cost. */
 import { createLruMap } from "../lib/lru-map.ts";
 import type { SkillBrief } from "../ports/context.ts";
-import type { MemoryHit, NoteSource } from "../ports/memory.ts";
+import type { MemoryHit } from "../ports/memory.ts";
 import type { InboundMessage } from "../ports/message.ts";
 import { fromMemory, type Origin, viaStore } from "../ports/origin.ts";
 import type { ModelMessage } from "../ports/provider.ts";
+import type { NoteSource, ShownPiece } from "../ports/shown-context.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { toolsOfSkill } from "../ports/tool-offer.ts";
-import type { ShownPiece } from "../ports/turn.ts";
 import { originsOfDescriptions } from "../ports/turn-origins.ts";
 import type { ContextItem } from "./budget.ts";
 import type { Exchange } from "./history.ts";
@@ -59,6 +59,10 @@ export function fixedPiece(
   origins: readonly Origin[] = [],
 ): FixedPiece {
   return { type: "fixed", section, name, score: 1, tokens, isMandatory: true, origins };
+}
+
+export function shownPieceOf({ kind, name, text, origins, source }: TextPiece): ShownPiece {
+  return { kind, name, text, origins: [...origins], ...(source === undefined ? {} : { source }) };
 }
 
 export type MemoryPieces = (hits: readonly NewHit[], digest: string, share: number) => TextPiece[];

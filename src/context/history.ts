@@ -253,7 +253,7 @@ export function withinLimits(exchanges: readonly StoredExchange[], maxTokens: nu
 }
 
 /** The newest exchange as it is, and as many of the others, shortened, as `maxTokens` have room for. */
-export function newestShort(exchanges: readonly StoredExchange[], maxTokens: number): StoredExchange[] {
+function newestShort(exchanges: readonly StoredExchange[], maxTokens: number): StoredExchange[] {
   const kept: StoredExchange[] = [];
   let [characters, tokens] = [0, 0];
   for (const exchange of exchanges.toReversed()) {

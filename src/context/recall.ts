@@ -7,8 +7,9 @@
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createLruMap } from "../lib/lru-map.ts";
-import type { Memory, MemoryHit, NoteSource } from "../ports/memory.ts";
+import type { Memory, MemoryHit } from "../ports/memory.ts";
 import type { InboundMessage } from "../ports/message.ts";
+import type { NoteSource } from "../ports/shown-context.ts";
 import type { TurnRecord } from "../ports/turn.ts";
 import { type Payer, payerOf, payerOfMessage } from "../ports/usage.ts";
 import { sourceKey } from "./shown.ts";

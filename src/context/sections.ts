@@ -3,13 +3,13 @@
 import { machineTimeZone } from "../lib/machine-time-zone.ts";
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
-import type { ShownContext, TurnRecord } from "../ports/turn.ts";
+import type { ShownContext, ShownPiece } from "../ports/shown-context.ts";
+import type { TurnRecord } from "../ports/turn.ts";
 import type { BrainFile } from "./brain-files.ts";
 import { cutToTokens } from "./cut.ts";
 import { attributeText, escapeFences, type FenceTag, fence } from "./fence.ts";
 import { timeText } from "./heard.ts";
 import { estimateTokens } from "./tokens.ts";
-import type { SaidMessage } from "./transcript.ts";
 
 const minTokens = 80;
 const shortDescription = 80;
@@ -82,7 +82,7 @@ export function renderPreferences(digest: string): string {
 }
 
 /** `parts` must already be fenced. `withheld` counts passages that the model sees only if it calls `recall`. */
-export function renderMemory(parts: readonly string[], withheld = 0): string {
+function renderMemory(parts: readonly string[], withheld = 0): string {
   const hint =
     withheld === 0
       ? []
@@ -97,8 +97,18 @@ export function renderSkillBody(brief: SkillBrief, limit: number): string {
   return fence("skill_body", { name: brief.name }, text);
 }
 
-export function renderSkills(bodies: readonly string[]): string {
+function renderSkills(bodies: readonly string[]): string {
   return bodies.length === 0 ? "" : ["<skills>", ...bodies, "</skills>"].join("\n");
+}
+
+export function renderShown({ pieces, withheld }: ShownContext): string {
+  const textsOf = (isWanted: (kind: ShownPiece["kind"]) => boolean) =>
+    pieces.filter(({ kind }) => isWanted(kind)).map(({ text }) => text);
+  const memory = renderMemory(
+    textsOf((kind) => kind !== "skill"),
+    withheld,
+  );
+  return [memory, renderSkills(textsOf((kind) => kind === "skill"))].filter((part) => part !== "").join("\n\n");
 }
 
 export interface RuntimeClock {
@@ -125,7 +135,7 @@ const lookingAtAdvice =
 
 /** When and by whom the words behind it were said. */
 export function renderRuntime(
-  { author, authorId, isBot, at: saidAt }: Pick<SaidMessage, "author" | "authorId" | "isBot" | "at">,
+  { author, authorId, isBot, at: saidAt }: { author: string; authorId: string; isBot: boolean; at: number },
   contexts: readonly ShownContext[],
   clock: RuntimeClock,
 ): string {

@@ -5,13 +5,13 @@
  * was forgotten or edited, leaves the prompt.
  */
 import type { SkillBrief } from "../ports/context.ts";
-import { holdsIn, type MemoryHit, type NoteSource, noteSource } from "../ports/memory.ts";
+import type { MemoryHit } from "../ports/memory.ts";
+import type { ShownContext, ShownPiece } from "../ports/shown-context.ts";
+import { holdsIn, type NoteSource, noteSource } from "../ports/shown-context.ts";
 import type { ToolSpec } from "../ports/tool.ts";
-import type { ShownContext, ShownPiece } from "../ports/turn.ts";
-import type { TextPiece } from "./candidates.ts";
 import type { Exchange } from "./history.ts";
 import { renderTools } from "./named-tools.ts";
-import { renderMemory, renderPreferences, renderSkillBody, renderSkills } from "./sections.ts";
+import { renderPreferences, renderSkillBody } from "./sections.ts";
 
 export interface CurrentTexts {
   briefs: readonly SkillBrief[];
@@ -23,20 +23,6 @@ export interface CurrentTexts {
 
 export function sourceKey({ path, heading, hash }: NoteSource): string {
   return `${path}\0${heading}\0${hash}`;
-}
-
-export function renderShown({ pieces, withheld }: ShownContext): string {
-  const textsOf = (isWanted: (kind: ShownPiece["kind"]) => boolean) =>
-    pieces.filter(({ kind }) => isWanted(kind)).map(({ text }) => text);
-  const memory = renderMemory(
-    textsOf((kind) => kind !== "skill"),
-    withheld,
-  );
-  return [memory, renderSkills(textsOf((kind) => kind === "skill"))].filter((part) => part !== "").join("\n\n");
-}
-
-export function shownPieceOf({ kind, name, text, origins, source }: TextPiece): ShownPiece {
-  return { kind, name, text, origins: [...origins], ...(source === undefined ? {} : { source }) };
 }
 
 /** Takes out what no longer holds. Returns the same objects where nothing changes. */

@@ -2,15 +2,15 @@
 import { type EphemeralTexts, notKeptText, resultKey } from "../ports/ephemeral.ts";
 import type { Attachment } from "../ports/message.ts";
 import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
+import type { ShownContext } from "../ports/shown-context.ts";
 import { jobIdOf, type ToolImage, type ToolStatus } from "../ports/tool.ts";
-import type { CallRecord, ShownContext, TurnRecord } from "../ports/turn.ts";
+import type { CallRecord, TurnRecord } from "../ports/turn.ts";
 import { emptyFence, escapeFences, fence } from "./fence.ts";
 import { type HeardMessages, heardIn, renderHeard, timeText } from "./heard.ts";
-import { type RuntimeClock, renderRuntime } from "./sections.ts";
-import { renderShown } from "./shown.ts";
+import { type RuntimeClock, renderRuntime, renderShown } from "./sections.ts";
 import { estimateTokens, imageTokens } from "./tokens.ts";
 
-export interface SaidMessage {
+interface SaidMessage {
   author: string;
   /** `platform:id`. */
   authorId: string;

@@ -2,8 +2,9 @@
 import type { MessagePort } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 import type { ThreadReply } from "../lib/worker-thread.ts";
-import type { MemoryHit, MemoryQuery, NoteSource } from "../ports/memory.ts";
+import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
+import type { NoteSource } from "../ports/shown-context.ts";
 import { createDigest } from "./digest.ts";
 import {
   type BadDocuments,

@@ -2,8 +2,9 @@
 import type { InboundMessage } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ModelRequest } from "./provider.ts";
+import type { ShownContext } from "./shown-context.ts";
 import type { ToolSpec } from "./tool.ts";
-import type { ShownContext, TurnRecord } from "./turn.ts";
+import type { TurnRecord } from "./turn.ts";
 
 export interface SkillBrief {
   name: string;

@@ -1,7 +1,7 @@
 /** Memory is Markdown that people can read. A search covers exactly the given scopes. */
-import { createHash } from "node:crypto";
 import type { Author, MemoryScope, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
+import type { NoteSource } from "./shown-context.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
 import type { TurnState } from "./turn.ts";
 import type { Payer } from "./usage.ts";
@@ -58,24 +58,6 @@ export interface Feedback {
 
 /** The `tool` of the line that says how a turn without tool calls ended. No tool can have a name with spaces. */
 export const turnWithoutTools = "turn without tools";
-
-/** A passage that a prompt had. It still holds if text has been added to its end. */
-export interface NoteSource {
-  path: string;
-  heading: string;
-  /** Of the text that the prompt had, in UTF-16 code units. */
-  length: number;
-  /** SHA-256 of that text, in base64url. */
-  hash: string;
-}
-
-export function noteSource({ path, heading, text }: Pick<MemoryHit, "path" | "heading" | "text">): NoteSource {
-  return { path, heading, length: text.length, hash: createHash("sha256").update(text).digest("base64url") };
-}
-
-export function holdsIn({ path, heading, length, hash }: NoteSource, text: string): boolean {
-  return noteSource({ path, heading, text: text.slice(0, length) }).hash === hash;
-}
 
 export interface Memory {
   /** Best hits first. Never rejects because of the query text. */

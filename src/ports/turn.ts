@@ -4,10 +4,10 @@ import type { RemoraError } from "../lib/errors.ts";
 import type { BoundFiles } from "./bound-files.ts";
 import type { Heard } from "./earlier.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
-import type { NoteSource } from "./memory.ts";
 import type { InboundMessage, Json, ReplyTarget, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ModelToolCall, StopReason, Usage } from "./provider.ts";
+import type { ShownContext } from "./shown-context.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
 
 /** `parked` turns wait for a person. An answer or an expiry makes them `running` again. */
@@ -59,29 +59,6 @@ export interface StepRecord {
   /** A card about a budget was posted below this step's text. */
   isAboveCard?: boolean;
   at: number;
-}
-
-/** What a prompt has beside people's words: a note from memory, the digest of preferences, a skill's text. */
-export interface ShownPiece {
-  kind: "note" | "preferences" | "skill";
-  name: string;
-  text: string;
-  origins: Origin[];
-  /** Of a note: where memory has it. */
-  source?: NoteSource;
-}
-
-/** What the prompt says before the messages that had come by then. Later prompts repeat it as it was sent. */
-export interface ShownContext {
-  /** How many of the turn's messages there were. */
-  messages: number;
-  at: number;
-  notes: string[];
-  /** The channel that the person looked at. */
-  lookingAt?: string;
-  /** How many notes only `recall` gives. */
-  withheld: number;
-  pieces: ShownPiece[];
 }
 
 export interface TurnRecord {

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MemoryHit } from "../../src/ports/memory.ts";
 import type { ModelRequest } from "../../src/ports/provider.ts";
-import type { ShownContext, StepRecord, TurnRecord } from "../../src/ports/turn.ts";
+import type { ShownContext } from "../../src/ports/shown-context.ts";
+import type { StepRecord, TurnRecord } from "../../src/ports/turn.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { createMemoryDouble, createWorld, memoryHit, promptText, skillBrief, type World } from "./world.ts";
 

@@ -14,7 +14,7 @@ import { createHome, type RemoraHome, type RunningRemora, startRemora } from "..
 
 /**
  * The least share of a turn's last request with which the next turn's first request begins. The rest is written to the services'
- * caches again..
+ * caches again.
  */
 const leastKept = 0.8;
 
@@ -88,7 +88,8 @@ test("a turn's first request begins with what the request before it said, althou
     if (before !== undefined) shares.push(keptShare(before, sent[0] ?? ""));
     before = sent.at(-1);
   }
-  expect(Math.min(...shares)).toBeGreaterThanOrEqual(leastKept);
+  // The history outgrows its limit once, and is cut then.
+  expect(shares.filter((share) => share < leastKept).length).toBeLessThanOrEqual(1);
 });
 
 describe("the model is told", () => {
@@ -112,12 +113,12 @@ describe("the model is told", () => {
     },
   );
 
-  test("what a person has attached, and in the next turn at least where it is", async () => {
+  test("what a person has attached, also in the next turn", async () => {
     const { say } = startThread();
     const file = { name: "menu.txt", mimeType: "text/plain", content: "On Friday there is HERRING-7.\n" };
     const attachments = [await ann.upload(randomUUID(), file)];
     expect(readIn(await say("what is there on Friday?", { attachments }))).toContain("HERRING-7");
-    expect(readIn(await say("and who likes that?"))).toMatch(/HERRING-7|path=\\?"inbox\/\S+menu\.txt/);
+    expect(readIn(await say("and who likes that?"))).toContain("HERRING-7");
   });
 
   test("what a tool has said, in the same turn and two turns later", async () => {
