@@ -7,7 +7,7 @@
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { ShownContext, ShownPiece } from "../ports/shown-context.ts";
-import { holdsIn, type NoteSource, noteSource } from "../ports/shown-context.ts";
+import { addedTo, holdsIn, type NoteSource, noteSource } from "../ports/shown-context.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import type { Exchange } from "./history.ts";
 import { renderTools } from "./named-tools.ts";
@@ -63,9 +63,9 @@ export function newHits(hits: readonly MemoryHit[], before: ShownBefore): NewHit
   return hits.flatMap((hit) => {
     const source = noteSource(hit);
     const known = before.sources.filter((one) => one.path === hit.path && one.heading === hit.heading);
-    const longest = Math.max(0, ...known.filter((one) => holdsIn(one, hit.text)).map(({ length }) => length));
-    const text = hit.text.slice(longest);
-    return text.trim() === "" && longest > 0 ? [] : [{ ...hit, text, source }];
+    const [longest] = known.filter((one) => holdsIn(one, [hit.text])).sort((one, other) => other.length - one.length);
+    const text = longest === undefined ? hit.text : addedTo(longest, hit.text);
+    return text.trim() === "" && longest !== undefined ? [] : [{ ...hit, text, source }];
   });
 }
 

@@ -67,7 +67,7 @@ function prepareAll(database: DatabaseSync) {
        JOIN passages ON passages.id = wanted.value JOIN files ON files.id = passages.file`,
     ),
     textsOf: database.prepare(
-      "SELECT text FROM passages WHERE file = (SELECT id FROM files WHERE path = ?) AND heading = ?",
+      "SELECT text FROM passages WHERE file = (SELECT id FROM files WHERE path = ?) AND heading = ? ORDER BY ordinal",
     ),
     countPassages: database.prepare("SELECT count(*) AS count FROM passages"),
     // A long entry is several passages, with the heading and the time of the entry.

@@ -236,9 +236,13 @@ export function createSearchIndex(options: SearchIndexOptions): SearchIndex {
       guarded(() => statements.neighbours.all(JSON.stringify(rangesOf(candidates, reach))).map(placeOf)),
     passages: (ids) => guarded(() => statements.passages.all(JSON.stringify(ids)).map(foundPassage)),
     hasPassage: (source) =>
-      guarded(() =>
-        statements.textsOf.all(source.path, source.heading).some(({ text }) => holdsIn(source, String(text))),
-      ),
+      guarded(() => {
+        const rows = statements.textsOf.all(source.path, source.heading);
+        return holdsIn(
+          source,
+          rows.map(({ text }) => String(text)),
+        );
+      }),
     countPassages: () => guarded(() => Number(statements.countPassages.get()?.count ?? 0)),
     countEntries: (scopes) => guarded(() => Number(statements.countEntries.get(JSON.stringify(scopes))?.count ?? 0)),
     query: (work) => guarded(() => work(statements)),

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MemoryHit } from "../../src/ports/memory.ts";
 import type { ModelRequest } from "../../src/ports/provider.ts";
-import type { ShownContext } from "../../src/ports/shown-context.ts";
+import { addedTo, holdsIn, noteSource, type ShownContext } from "../../src/ports/shown-context.ts";
 import type { StepRecord, TurnRecord } from "../../src/ports/turn.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { createMemoryDouble, createWorld, memoryHit, promptText, skillBrief, type World } from "./world.ts";
@@ -166,4 +166,15 @@ test("a limit is said behind everything, so that the last step reads the rest fr
     role: "user",
     content: [{ type: "text", text: "<runtime>\nnote: answer now\n</runtime>" }],
   });
+});
+
+test.each([
+  ["grows", (text: string) => [`${text} And on Sunday.`]],
+  ["is divided", (text: string) => [text.slice(0, 9), `${text.slice(9)} And`, "more."]],
+])("a note that %s still holds, one that is edited does not", (_how, change) => {
+  const text = "Ship on Monday.\nNever on Friday.";
+  const source = noteSource({ path: "a.md", heading: "Shipping", text });
+  expect(holdsIn(source, change(text))).toBe(true);
+  expect(holdsIn(source, change(text.replace("Friday", "Sunday")))).toBe(false);
+  expect(addedTo(source, `Ship on Monday.\n\n Never on Friday. Or do.`)).toBe(" Or do.");
 });

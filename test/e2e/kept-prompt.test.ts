@@ -88,8 +88,8 @@ test("a turn's first request begins with what the request before it said, althou
     if (before !== undefined) shares.push(keptShare(before, sent[0] ?? ""));
     before = sent.at(-1);
   }
-  // The history outgrows its limit once, and is cut then.
-  expect(shares.filter((share) => share < leastKept).length).toBeLessThanOrEqual(1);
+  // With this many notes, the history outgrows its limit once or twice, and is cut then.
+  expect(shares.filter((share) => share < leastKept).length).toBeLessThanOrEqual(2);
 });
 
 describe("the model is told", () => {
