@@ -30,6 +30,8 @@ export interface Recall {
 }
 
 const maxHits = 24;
+/** How calls ended. The digest has what matters of it, and the lines would say again what the history shows. */
+const outcomesFolder = "brain/basalganglia/";
 const maxTurns = 200;
 /** With more waiting messages, a result would expire before its turn starts. */
 const maxPrepared = 20;
@@ -59,7 +61,7 @@ export function createRecall(memory: Memory, log: Log, now: () => number): Recal
       orNothing("memory search", memory.search({ query: text, scopes: [scope, "shared"], limit: maxHits, payer }), []),
       orNothing("the preference digest", memory.digest(scope), ""),
     ]);
-    return { hits, digest, problems };
+    return { hits: hits.filter(({ path }) => !path.startsWith(outcomesFolder)), digest, problems };
   }
 
   function takePrepared(message: InboundMessage): Promise<Found> | undefined {
