@@ -57,7 +57,7 @@ async function play(
   const isResult = ({ type }: z.infer<typeof block>) => type === "tool_result";
   const start = turns.findLastIndex(({ role, blocks }) => role === "user" && !blocks.some(isResult));
   const said = (turns[start]?.blocks ?? []).map((each) => each.text ?? "").join("\n");
-  const request = said.replace(/<earlier\b[\s\S]*?<\/earlier>/g, "");
+  const request = said.replace(/<(earlier|memory|skills)\b[\s\S]*?<\/\1>/g, "");
   const results = turns.slice(start + 1).flatMap(({ blocks }) => blocks.filter(isResult));
   const done = turns.slice(start + 1).filter(({ role }) => role === "assistant").length;
   const scene = scenes.find(({ when }) => request.includes(when));

@@ -29,7 +29,7 @@ export interface Orders {
 
 const block = z.looseObject({
   ...{ type: z.string(), text: z.string().optional(), content: z.unknown().optional() },
-  ...{ id: z.string().optional(), name: z.string().optional() },
+  ...{ id: z.string().optional(), name: z.string().optional(), input: z.unknown().optional() },
 });
 const request = z.looseObject({
   tools: z.array(z.looseObject({ description: z.string().optional() })).default([]),
@@ -93,18 +93,26 @@ const callsIn = (said: string) => [...said.matchAll(/\bcall (\w+) (\{.*?\})(?: (
 
 /** Makes each call that any text asks for once in a turn, one at a time. */
 function createObedience({ expand, fill }: Orders) {
+  /** By what it was sent as, because the agent numbers calls anew. */
   const madeAs = new Map<string, string>();
+  const sentAs = (tool: string, input: unknown) => `${tool} ${JSON.stringify(input)}`;
+  const keyOf = ({ name = "", input }: Block) => {
+    const used = z.looseObject({ name: z.string(), input: z.unknown() }).safeParse(input);
+    return name === "use_tool" && used.success ? sentAs(used.data.name, used.data.input) : sentAs(name, input);
+  };
   return (response: ServerResponse, body: z.infer<typeof request>, prompt: string): void => {
     const { text, after } = turnIn(body);
     const results = after.filter(isResult).map(shown);
     const descriptions = body.tools.map(({ description = "" }) => description);
-    const made = new Set(after.map(({ id = "" }) => madeAs.get(id)));
+    const made = new Set(after.filter(({ type }) => type === "tool_use").map((each) => madeAs.get(keyOf(each))));
     const wanted = [text, ...results, ...descriptions].flatMap((each) => callsIn(expand(each, text)));
     const next = wanted.find(([, tool = "", json = ""]) => !made.has(`${tool} ${json}`));
     const stream = startStream(response);
     if (next !== undefined) {
       const [, tool = "", json = ""] = next;
-      madeAs.set(stream.call(tool, fill(json, text, prompt)), `${tool} ${json}`);
+      const filled = fill(json, text, prompt);
+      stream.call(tool, filled);
+      madeAs.set(sentAs(tool, JSON.parse(filled)), `${tool} ${json}`);
     } else stream.text(`Finished. The tools said:\n\n${results.join("\n\n")}`);
     stream.end(next === undefined ? "end_turn" : "tool_use");
   };
@@ -113,7 +121,7 @@ function createObedience({ expand, fill }: Orders) {
 /** The number of results after the turn's message is the number of finished steps. */
 function answer(response: ServerResponse, body: z.infer<typeof request>, obeys: "asker" | "everybody"): void {
   const { text, after } = turnIn(body);
-  const said = obeys === "everybody" ? text : text.replace(/<earlier\b[\s\S]*?<\/earlier>/g, "");
+  const said = obeys === "everybody" ? text : text.replace(/<(earlier|memory|skills)\b[\s\S]*?<\/\1>/g, "");
   const results = after.filter(isResult);
   const steps = callsIn(said);
   const calls = steps.flatMap(([, tool = "", json = "", times = "1"], step) =>
