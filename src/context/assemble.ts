@@ -41,6 +41,7 @@ import {
   summaryPieces,
   withoutRepeats,
 } from "./candidates.ts";
+import { timeText } from "./heard.ts";
 import { type Exchange, renderExchange, shortOf } from "./history.ts";
 import type { History, ReadHistory } from "./history-store.ts";
 import { loadedTools, withNamedCalls } from "./named-tools.ts";
@@ -49,7 +50,7 @@ import { previewOf } from "./preview.ts";
 import { createRecall, type Recalled } from "./recall.ts";
 import { createRuntimeClock, type RuntimeClock, renderNotes, renderPlace, renderShown } from "./sections.ts";
 import { shortenTranscript } from "./shorten.ts";
-import { newHits, shownBefore, sourceKey, withCurrent } from "./shown.ts";
+import { newHits, shownBefore, sourceKey, withCurrent, withoutGone } from "./shown.ts";
 import { createSnapshots } from "./snapshot.ts";
 import { createSteadyHistory } from "./steady-history.ts";
 import { messageTokens, renderTranscript, transcriptOf, withShortIds } from "./transcript.ts";
@@ -97,6 +98,9 @@ const noteOfFitting = "built within fewer tokens, because the model takes no mor
 /** How many of the newest pauses say how long the next one may be. */
 const maxPauses = 8;
 
+/** A turn that waited for a person goes on with the time at which it began. */
+const muchLaterMs = 10 * 60_000;
+
 interface Assembled {
   request: ModelRequest;
   shown: ShownContext[];
@@ -129,19 +133,21 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     return snapshots.write({ ...assembled, turn, step, at: now(), model, budgetTokens });
   }
 
-  async function readHistory(turn: TurnRecord, tools: readonly ToolSpec[]) {
+  async function readHistory(turn: TurnRecord, tools: readonly ToolSpec[], about: Promise<unknown>) {
     const read = await (steadyHistory ?? history).read(turn.conversationId, turn.id, tools);
-    const shown = read.exchanges.flatMap((exchange) => exchange.shown ?? []);
+    const shown = [...read.exchanges.flatMap((exchange) => exchange.shown ?? []), ...(turn.shown ?? [])];
     const sources = shown.flatMap(({ pieces }) => pieces.flatMap(({ source }) => source ?? []));
-    return { ...read, known: await recall.known(turn, sources) };
+    await about;
+    return { ...read, known: await recall.known(sources) };
   }
 
   async function assembleTurn(input: ContextInput): Promise<AssembledTurn> {
     const { turn } = input;
     const tools = options.tools(turn.conversationId);
+    const about = recall.about(turn);
     const reads = Promise.all([
-      readHistory(turn, tools),
-      recall.about(turn),
+      readHistory(turn, tools, about),
+      about,
       options.preferredModel?.(turn.conversationId, turn.scope),
       options.endUserOf?.(payerOf(turn)),
     ]);
@@ -162,6 +168,8 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     const sources = {
       ...{ prefix, offer, briefs, recalled, clock, memoryPieces, origins: own, ephemeral },
       history: { ...read, exchanges },
+      shown: withoutGone(turn.shown ?? [], current),
+      now: now(),
     };
     const within = (contextTokens: number): Assembled => {
       const assembled = assemble(input, { ...config, contextTokens }, sources);
@@ -215,6 +223,9 @@ interface Sources {
   offer: ToolOffer;
   briefs: SkillBrief[];
   history: ReadHistory;
+  /** What earlier steps of the turn have shown. */
+  shown: ShownContext[];
+  now: number;
   recalled: Recalled;
   clock: RuntimeClock;
   memoryPieces: MemoryPieces;
@@ -223,23 +234,28 @@ interface Sources {
 }
 
 function assemble(input: ContextInput, config: ContextConfig, sources: Sources): Assembled {
-  const { turn } = input;
-  const { prefix, offer, briefs, history, recalled, clock } = sources;
-  const isExact = config.layout === "exact";
+  const whole = choose(input, config, sources, false);
+  const isTight = whole.allocation.decisions.some(({ candidate, isKept }) => candidate.type === "history" && !isKept);
+  return render(input, config, sources, isTight ? choose(input, config, sources, true) : whole);
+}
+
+/** With `isTight`, earlier exchanges are shortened, and what they had shown is chosen anew. */
+function choose({ turn, ...input }: ContextInput, config: ContextConfig, sources: Sources, isTight: boolean) {
+  const { prefix, offer, briefs, history, recalled } = sources;
   const share = (section: "memory" | "skills") => shareOf(config.contextTokens, config.shares, section);
-  const { exchanges } = history;
+  const exchanges = isTight ? shortened(history.exchanges) : history.exchanges;
   const summary = summaryPieces(history.summary);
   const place = renderPlace(turn);
-  const shownSoFar = turn.shown ?? [];
-  const isNew = shownSoFar.at(-1)?.messages !== turn.messages.length;
-  const added = isNew ? [newContext(input, recalled)] : [];
-  const own = ownMessages(input, config, sources, [...shownSoFar, ...added], place);
+  const isNew = sources.shown.at(-1)?.messages !== turn.messages.length;
+  const added = isNew || isTight ? [newContext(turn, recalled)] : [];
+  const own = ownMessages({ turn, ...input }, config, sources, [...sources.shown, ...(isNew ? added : [])], place);
   const { own: hits = [], outside = [] } = Object.groupBy(recalled.hits, ({ origins }) =>
     isFromOutside(origins) ? "outside" : "own",
   );
   const { fresh, repeats } = withoutRepeats(hits, exchanges);
   const { named } = offer;
-  const before = shownBefore(exchanges, shownSoFar);
+  const before = shownBefore(exchanges, sources.shown);
+  const isExact = config.layout === "exact";
   const found = [
     ...sources.memoryPieces(
       newHits(fresh, isExact ? { ...before, sources: [] } : before),
@@ -248,28 +264,33 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
     ),
     ...skillPieces(briefs, turn.messages, { named, loaded: loadedTools(exchanges, named) }, share("skills")),
   ];
-  const wanted = isExact ? found : isNew ? found.filter((piece) => !before.has(piece)) : [];
-  const fixed = [
+  const wanted = isExact ? found : added.length > 0 ? found.filter((piece) => !before.has(piece)) : [];
+  const allocation = allocate(config.contextTokens, config.shares, [
     ...prefix.pieces,
     fixedPiece("always", "the running turn", messageTokens(own.messages), [
       ...sources.origins,
-      ...shownSoFar.flatMap(({ pieces }) => pieces.flatMap(({ origins }) => origins)),
+      ...sources.shown.flatMap(({ pieces }) => pieces.flatMap(({ origins }) => origins)),
     ]),
     ...wanted,
     ...summary,
-  ];
-  const whole = allocate(config.contextTokens, config.shares, [...fixed, ...historyPieces(exchanges)]);
-  const isTight = whole.decisions.some(({ candidate, isKept }) => candidate.type === "history" && !isKept);
-  const allocation = isTight
-    ? allocate(config.contextTokens, config.shares, [...fixed, ...historyPieces(shortened(exchanges))])
-    : whole;
+    ...historyPieces(exchanges),
+  ]);
+  return { exchanges, summary, place, isNew, added, own, outside, repeats, before, isExact, allocation };
+}
+
+function render({ turn }: ContextInput, config: ContextConfig, sources: Sources, chosen: ReturnType<typeof choose>) {
+  const { prefix, offer, recalled, clock } = sources;
+  const { exchanges, summary, place, isNew, added, own, outside, repeats, before, isExact, allocation } = chosen;
+  const { named } = offer;
   const kept = allocation.decisions.flatMap(({ candidate, isKept }) => (isKept ? [candidate] : []));
   const leftOut = allocation.decisions.filter(({ candidate, isKept }) => !isKept && candidate.section === "skills");
   const texts = kept.flatMap((piece) => (piece.type === "text" ? [shownPieceOf(piece)] : []));
   const withheld = outside.length > 0 && (isExact || !before.isHinted) ? outside.length : 0;
-  const shown = isExact
-    ? [...shownSoFar, ...added]
-    : [...shownSoFar, ...added.map((one) => ({ ...one, withheld, pieces: texts }))];
+  const news = added.filter(() => isNew || (texts.length > 0 && !isExact));
+  const shown = [
+    ...sources.shown,
+    ...(isExact ? news : news.map((one) => ({ ...one, withheld: isNew ? withheld : 0, pieces: texts }))),
+  ];
   const messages = startingWith(
     [place, ...summary.map(({ text }) => text)],
     [
@@ -321,7 +342,7 @@ function shortened(exchanges: readonly Exchange[]): Exchange[] {
 }
 
 /** What the messages that came since the last step bring, before it is known what else has room. */
-function newContext({ turn }: ContextInput, { at }: Recalled): ShownContext {
+function newContext(turn: TurnRecord, { at }: Recalled): ShownContext {
   const isFirst = turn.shown === undefined || turn.shown.length === 0;
   const notes = isFirst ? [...(turn.heard?.notes ?? []), ...(turn.news ?? [])] : [];
   const lookingAt = isFirst ? turn.heard?.lookingAt : undefined;
@@ -334,13 +355,16 @@ function newContext({ turn }: ContextInput, { at }: Recalled): ShownContext {
 function ownMessages(
   { turn, notes }: ContextInput,
   config: ContextConfig,
-  { prefix, history, clock, ephemeral }: Sources,
+  { prefix, history, clock, ephemeral, now }: Sources,
   shown: ShownContext[],
   place: string,
 ): { messages: ModelMessage[]; render(shown: ShownContext[]): ModelMessage[]; notes: string[] } {
   const tokensOf = (pieces: readonly { tokens: number }[]) => pieces.reduce((sum, { tokens }) => sum + tokens, 0);
   const earlier = historyPieces(history.exchanges).slice(-1);
-  const asides = [place, renderNotes(notes)].map(asMessage);
+  const isLater = now - (shown.at(-1)?.at ?? now) > muchLaterMs;
+  const late = isLater ? [`it is now ${timeText(now)} (${clock.describe(now)})`] : [];
+  const said = [...late, ...notes];
+  const asides = [place, renderNotes(said)].map(asMessage);
   const fixedTokens = tokensOf([...prefix.pieces, ...earlier, ...summaryPieces(history.summary)]);
   const room = config.contextTokens - fixedTokens - messageTokens(asides);
   const { transcript, notes: shortenedNotes } = shortenTranscript(
@@ -349,7 +373,7 @@ function ownMessages(
     Math.max(room, Math.floor(config.contextTokens / 4)),
     Math.floor(config.contextTokens * maxHeardShare),
   );
-  const aside = notes.length === 0 ? [] : asides.slice(1);
+  const aside = said.length === 0 ? [] : asides.slice(1);
   const isCut = transcript.shown !== undefined && transcript.shown !== shown;
   const render = (now: ShownContext[]) => [
     ...renderTranscript({ ...transcript, shown: isCut ? (transcript.shown ?? []) : now }, clock),

@@ -51,6 +51,8 @@ export type Piece = FixedPiece | TextPiece | HistoryPiece | SummaryPiece;
 /** In characters. Shorter texts are too generic to prove that a memory repeats the history. */
 const minRecognisableCharacters = 16;
 const maxRenderedHits = 200;
+/** What people said, and what was answered. */
+const episodesFolder = "brain/hippocampus/episodes/";
 
 export function fixedPiece(
   section: ContextItem["section"],
@@ -165,6 +167,8 @@ export function withoutRepeats(hits: readonly MemoryHit[], shown: readonly Excha
     .flatMap((exchange) => exchange.messages.map((message) => essence(message.text).slice(0, 200)))
     .filter((text) => text.length >= minRecognisableCharacters);
   const isRepeat = (hit: MemoryHit) => {
+    // Any other note may say more than the question that it repeats.
+    if (!hit.path.startsWith(episodesFolder)) return false;
     const text = said.length === 0 ? "" : essence(hit.text);
     return said.some((part) => text.includes(part));
   };

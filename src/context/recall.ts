@@ -24,8 +24,8 @@ export interface Recalled {
 export interface Recall {
   prepare(message: InboundMessage): void;
   about(turn: TurnRecord): Promise<Recalled>;
-  /** Returns the keys of notes of earlier turns that memory still has, the same ones in each step. */
-  known(turn: TurnRecord, sources: readonly NoteSource[]): Promise<ReadonlySet<string>>;
+  /** Returns the keys of those that memory still has. Ask after `about`, which brings the index up to date. */
+  known(sources: readonly NoteSource[]): Promise<ReadonlySet<string>>;
   drop(turnId: string): void;
 }
 
@@ -43,7 +43,6 @@ type Found = Omit<Recalled, "at">;
 
 export function createRecall(memory: Memory, log: Log, now: () => number): Recall {
   const known = createLruMap<Recalled & { messages: number }>(maxTurns);
-  const stillKnown = createLruMap<ReadonlySet<string>>(maxTurns);
   const prepared = new Map<string, Asked & { at: number; found: Promise<Found> }>();
 
   async function ask({ text, scope, payer }: Asked): Promise<Found> {
@@ -93,18 +92,13 @@ export function createRecall(memory: Memory, log: Log, now: () => number): Recal
       known.set(turn.id, recalled);
       return recalled;
     },
-    async known({ id }, sources) {
-      const before = stillKnown.get(id);
-      if (before !== undefined) return before;
+    async known(sources) {
       const wanted = [...new Map(sources.map((source) => [sourceKey(source), source])).values()];
       const found = wanted.length === 0 ? [] : await memory.stillKnown(wanted).catch(() => []);
-      const keys = new Set(found.map(sourceKey));
-      stillKnown.set(id, keys);
-      return keys;
+      return new Set(found.map(sourceKey));
     },
     drop(turnId) {
       known.delete(turnId);
-      stillKnown.delete(turnId);
     },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Shortens a running turn to fit the budget. First drops what others said before it, oldest first, then notes and skills, pictures of all
+ * Shortens a running turn to fit the budget. First drops what others said before it, oldest first, then pictures of all
  * steps but the last, then replaces results and long arguments of these steps with stubs. Divides what is left among the
  * last step's results, text attachments and images. Never shortens what people wrote to the agent or what the model said.
  */
@@ -36,17 +36,9 @@ export function shortenTranscript(
   heardLimit = limit,
 ): Shortened {
   const sizeOf = (one: Transcript) => messageTokens(renderTranscript(one, clock));
-  const { transcript: fitted, notes } = shortenHeard(whole, sizeOf, limit, heardLimit);
-  let transcript = fitted;
+  const { transcript, notes } = shortenHeard(whole, sizeOf, limit, heardLimit);
   let tokens = sizeOf(transcript);
   if (tokens <= limit) return { transcript, notes };
-  if (transcript.shown?.some(({ pieces }) => pieces.length > 0) === true) {
-    const shown = transcript.shown.map((one) => ({ ...one, pieces: [] }));
-    transcript = { ...transcript, shown };
-    notes.push("notes and skills are left out");
-    tokens = sizeOf(transcript);
-    if (tokens <= limit) return { transcript, notes };
-  }
   const steps = [...transcript.steps];
   const shortenOlder = (
     isLong: (call: CalledTool) => boolean,
@@ -66,7 +58,11 @@ export function shortenTranscript(
   shortenOlder(({ images }) => images !== undefined, withoutImages, "pictures are left out");
   shortenOlder(() => true, stubCall, "results are stubs");
   const stubbed = { ...transcript, steps };
-  return tokens <= limit ? { transcript: stubbed, notes } : capPieces(stubbed, tokens - limit, notes);
+  if (tokens <= limit) return { transcript: stubbed, notes };
+  const least = withoutNotes(stubbed);
+  if (least !== stubbed) notes.push("notes are left out");
+  const excess = sizeOf(least) - limit;
+  return excess <= 0 ? { transcript: least, notes } : capPieces(least, excess, notes);
 }
 
 /** Fits what others said into the part of `limit` that the turn itself leaves, at most `heardLimit`. */
@@ -84,6 +80,14 @@ function shortenHeard(
   const dropped = heard.messages.length - (fitting?.messages.length ?? 0);
   const notes = [`${dropped} of ${heard.messages.length} earlier messages of others left out or cut`];
   return { transcript: fitting === undefined ? rest : { ...rest, heard: fitting }, notes };
+}
+
+/** The texts of skills stay, because they say how the work is done. */
+function withoutNotes(transcript: Transcript): Transcript {
+  const { shown = [] } = transcript;
+  if (!shown.some(({ pieces }) => pieces.some(({ kind }) => kind === "note"))) return transcript;
+  const left = shown.map((one) => ({ ...one, pieces: one.pieces.filter(({ kind }) => kind !== "note") }));
+  return { ...transcript, shown: left };
 }
 
 export function stubCall(call: CalledTool): CalledTool {

@@ -7,7 +7,7 @@
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { ShownContext, ShownPiece } from "../ports/shown-context.ts";
-import { addedTo, holdsIn, type NoteSource, noteSource } from "../ports/shown-context.ts";
+import { addedTo, type NoteSource, noteSource } from "../ports/shown-context.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import type { Exchange } from "./history.ts";
 import { renderTools } from "./named-tools.ts";
@@ -44,14 +44,21 @@ function isCurrent({ kind, text, name, source }: ShownPiece, current: CurrentTex
   const brief = current.briefs.find((one) => one.name === name);
   const hasBody = text.includes("<skill_body ");
   if (hasBody && (brief === undefined || !text.includes(renderSkillBody(brief, bodyTokens(share))))) return false;
-  const described = [...text.matchAll(/^### (\S+)$/gm)].map(([, tool]) => tool);
-  if (!text.includes("<skill_tools>")) return true;
-  return text.endsWith(renderTools(current.named.filter((tool) => described.includes(tool.name))));
+  const [, described = ""] = /<skill_tools>\n([\s\S]*)/.exec(text) ?? [];
+  const names = [...described.matchAll(/^### (\S+)$/gm)].map(([, tool]) => tool);
+  const tools = current.named.filter((tool) => names.includes(tool.name));
+  return tools.length === names.length && text.endsWith(renderTools(tools));
 }
 
 /** Of one skill's body, so that one skill leaves room for another. */
 export function bodyTokens(share: number): number {
   return Math.floor(share / 2);
+}
+
+/** Of the running turn only notes that are gone, because the rest of its prompt must stay. */
+export function withoutGone(shown: readonly ShownContext[], current: Pick<CurrentTexts, "has">): ShownContext[] {
+  const isGone = ({ source }: ShownPiece) => source !== undefined && !current.has(source);
+  return shown.map((one) => ({ ...one, pieces: one.pieces.filter((piece) => !isGone(piece)) }));
 }
 
 export interface NewHit extends MemoryHit {
@@ -63,9 +70,9 @@ export function newHits(hits: readonly MemoryHit[], before: ShownBefore): NewHit
   return hits.flatMap((hit) => {
     const source = noteSource(hit);
     const known = before.sources.filter((one) => one.path === hit.path && one.heading === hit.heading);
-    const [longest] = known.filter((one) => holdsIn(one, [hit.text])).sort((one, other) => other.length - one.length);
-    const text = longest === undefined ? hit.text : addedTo(longest, hit.text);
-    return text.trim() === "" && longest !== undefined ? [] : [{ ...hit, text, source }];
+    const added = known.flatMap((one) => addedTo(one, hit.text) ?? []).sort((one, other) => one.length - other.length);
+    const [text = hit.text] = added;
+    return text.trim() === "" && added.length > 0 ? [] : [{ ...hit, text, source }];
   });
 }
 

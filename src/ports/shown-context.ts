@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Origin } from "./origin.ts";
 
-/** A passage that a prompt had, without white space. It still holds if text has been added to its end. */
+/** A passage that a prompt had. It still holds if lines have been added below it. */
 export interface NoteSource {
   path: string;
   heading: string;
@@ -13,28 +13,20 @@ export interface NoteSource {
 }
 
 export function noteSource({ path, heading, text }: { path: string; heading: string; text: string }): NoteSource {
-  const bare = withoutSpaces(text);
-  return { path, heading, length: bare.length, hash: hashOf(bare) };
+  return { path, heading, length: text.length, hash: createHash("sha256").update(text).digest("base64url") };
 }
 
 /** Whether the passage begins one of `texts`, which follow each other: a longer text is divided anew. */
-export function holdsIn({ length, hash }: NoteSource, texts: readonly string[]): boolean {
-  return texts.some((_, index) => hashOf(withoutSpaces(texts.slice(index).join("")).slice(0, length)) === hash);
+export function holdsIn(source: NoteSource, texts: readonly string[]): boolean {
+  const rest = texts.flatMap((_, index) => ["\n", "\n\n"].map((gap) => texts.slice(index).join(gap)));
+  return rest.some((text) => addedTo(source, text) !== undefined);
 }
 
-/** What `text` has behind the passage that begins it. */
-export function addedTo({ length }: NoteSource, text: string): string {
-  let [left, at] = [length, 0];
-  for (; left > 0 && at < text.length; at += 1) if (!/\s/.test(text.charAt(at))) left -= 1;
-  return text.slice(at);
-}
-
-function withoutSpaces(text: string): string {
-  return text.replace(/\s+/g, "");
-}
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("base64url");
+/** What stands below the passage that begins `text`. Undefined if another text begins it. */
+export function addedTo(source: NoteSource, text: string): string | undefined {
+  const [known, added] = [text.slice(0, source.length), text.slice(source.length)];
+  const isKnown = noteSource({ ...source, text: known }).hash === source.hash;
+  return isKnown && /^(?:\n|$)/.test(added) ? added : undefined;
 }
 
 /** What a prompt has beside people's words: a note from memory, the digest of preferences, a skill's text. */

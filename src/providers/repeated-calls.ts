@@ -91,8 +91,11 @@ function othersTextOf(message: ModelMessage): string[] {
   if (message.role === "assistant") return [];
   // Why a call did not run is in our own words, which may say what to call instead.
   if (message.role === "tool") return isSkill(message) || isInvalid(message) ? [] : [message.text];
-  return message.content.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  return message.content.flatMap((part) => (part.type === "text" ? [part.text.replaceAll(skillTexts, "")] : []));
 }
+
+/** Nobody else's text can have this tag (fence.ts). */
+const skillTexts = /<skills>\n[\s\S]*?\n<\/skills>/g;
 
 /**
  * Instructions may show what a call looks like, for the model to write it. Only tags there are nobody's instruction. In what the
@@ -100,6 +103,8 @@ function othersTextOf(message: ModelMessage): string[] {
  */
 function tagTextOf(message: ModelMessage): string[] {
   if (message.role === "assistant") return [message.text];
+  if (message.role === "user")
+    return message.content.flatMap((part) => (part.type === "text" ? (part.text.match(skillTexts) ?? []) : []));
   return message.role === "tool" && isSkill(message) ? [message.text] : [];
 }
 

@@ -168,13 +168,112 @@ test("a limit is said behind everything, so that the last step reads the rest fr
   });
 });
 
-test.each([
-  ["grows", (text: string) => [`${text} And on Sunday.`]],
-  ["is divided", (text: string) => [text.slice(0, 9), `${text.slice(9)} And`, "more."]],
-])("a note that %s still holds, one that is edited does not", (_how, change) => {
-  const text = "Ship on Monday.\nNever on Friday.";
+test("a note holds while lines are added below it or it is divided anew, and no longer once a word of it changes", () => {
+  const text = "Ship on Monday.\nNever on Friday 12";
   const source = noteSource({ path: "a.md", heading: "Shipping", text });
-  expect(holdsIn(source, change(text))).toBe(true);
-  expect(holdsIn(source, change(text.replace("Friday", "Sunday")))).toBe(false);
-  expect(addedTo(source, `Ship on Monday.\n\n Never on Friday. Or do.`)).toBe(" Or do.");
+  const [first, second] = text.split("\n") as [string, string];
+  for (const texts of [[text], [`${text}\nOr do.`], [first, `${second}\nOr do.`], ["Before.", text]])
+    expect(holdsIn(source, texts)).toBe(true);
+  for (const changed of [
+    `${text}3`,
+    `${text} again`,
+    text.replace("Friday", "Sunday"),
+    text.replace(" 12", "  12"),
+    first,
+  ])
+    expect(holdsIn(source, [changed])).toBe(false);
+  expect(addedTo(source, `${text}\n- Or do.`)).toBe("\n- Or do.");
+  expect(addedTo(source, `${text}3`)).toBeUndefined();
+});
+
+const long = (words: number) => "a long text ".repeat(words);
+
+test("a prompt that gets tight says again what it had shown in exchanges that are now short", async () => {
+  const { memory } = createMemoryDouble([memoryHit(isRead.has, { path: "brain/hippocampus/knowledge/shared/a.md" })]);
+  const skills = () => [skillBrief("ship", { triggers: ["deploy"], body: "Ship on Mondays." })];
+  const changes = { memory, skills };
+  await play(
+    [{ said: "deploy it", results: [] }, ...Array.from({ length: 4 }, () => ({ said: "and?", results: [long(600)] }))],
+    changes,
+  );
+  const builder = world.builder({ tools: () => tools, ...changes });
+  const turn = turnRecord({ id: "later", messages: [inboundMessage({ id: "later", text: `deploy ${long(7_000)}` })] });
+  const built = await builder.build({ turn, step: 1, tools, notes: [] });
+  const small = turnRecord({ id: "later", messages: [inboundMessage({ id: "later", text: "deploy again" })] });
+  const other = await builder.build({ turn: small, step: 1, tools, notes: [] });
+  for (const request of [built.request, other.request, other.fitting?.(3_000), other.shorter?.(2_500)]) {
+    const text = promptText(request ?? expect.fail());
+    for (const fact of [isRead.has, "Ship on Mondays."]) expect(text).toContain(fact);
+  }
+});
+
+test("a turn of many long results keeps the text of its skill to the end", async () => {
+  const skills = () => [skillBrief("ship", { triggers: ["deploy"], body: "Ship on Mondays." })];
+  const requests = await play([{ said: "deploy it", results: Array.from({ length: 20 }, () => long(800)) }], {
+    skills,
+  });
+  for (const request of requests) expect(promptText(request)).toContain("Ship on Mondays.");
+});
+
+test("a note comes again after a cut, although the history still has the question that it answers", async () => {
+  const question = "what is the door code of the north lab?";
+  const note = memoryHit(`${question} It is 4711.`, { path: "brain/hippocampus/knowledge/shared/faq.md" });
+  const { memory } = createMemoryDouble([note]);
+  const history = world.history({ maxTokens: 1_500 });
+  const more = Array.from({ length: 8 }, () => ({ said: "go on", results: [long(100)] }));
+  const requests = await play([{ said: question, results: [] }, ...more, { said: question, results: [] }], {
+    memory,
+    history,
+  });
+  expect(promptText(requests.at(-1) ?? expect.fail())).toContain("It is 4711.");
+});
+
+test("a turn that waited for hours reads the time at its end, and begins as it was sent", async () => {
+  const friday = Date.UTC(2026, 10, 27, 8);
+  const turn = turnRecord({ id: "t1", messages: [inboundMessage({ id: "m1", text: "go" })] });
+  const first = await world.builder({ now: () => friday }).build({ turn, step: 1, tools, notes: [] });
+  Object.assign(turn, { shown: structuredClone(first.shown), steps: [stepOf(turn, "", "approved")] });
+  const later = (hours: number) => world.builder({ now: () => friday + hours * 3_600_000 });
+  const { request } = await later(30).build({ turn, step: 2, tools, notes: [] });
+  expect(request.messages.slice(0, 2)).toEqual(first.request.messages);
+  expect(promptText(request)).toMatch(/note: it is now 2026-11-28T14:00Z \(here Saturday [^)]*\)\n<\/runtime>$/);
+  expect(promptText((await later(0.1).build({ turn, step: 2, tools, notes: [] })).request)).not.toContain("it is now");
+});
+
+test("a parked turn does not send a note again that was forgotten meanwhile", async () => {
+  const { memory } = createMemoryDouble([memoryHit("the old door code is 7302"), memoryHit("tea at four")]);
+  const turn = turnRecord({ id: "t1", messages: [inboundMessage({ id: "m1", text: "go" })] });
+  let isForgotten = false;
+  const known = {
+    ...memory,
+    stillKnown: async (sources: Parameters<typeof memory.stillKnown>[0]) => sources.slice(isForgotten ? 1 : 0),
+  };
+  const builder = world.builder({ memory: known });
+  const first = await builder.build({ turn, step: 1, tools, notes: [] });
+  expect(promptText(first.request)).toContain("7302");
+  Object.assign(turn, { shown: structuredClone(first.shown), steps: [stepOf(turn, "", "approved")] });
+  isForgotten = true;
+  const later = promptText((await builder.build({ turn, step: 2, tools, notes: [] })).request);
+  expect(later).not.toContain("7302");
+  expect(later).toContain("tea at four");
+});
+
+test("the description of a tool leaves the prompt with the program that offered it", async () => {
+  const evil = toolSpec("mail_send", { skill: "mcp", offeredBy: "mailer", description: "EVIL", readsUntrusted: true });
+  const many = [...tools, evil];
+  const loaded = turnRecord({ id: "t1", messages: [inboundMessage({ id: "m1", text: "go" })] });
+  loaded.steps.push(stepOf(loaded, "", "done"));
+  for (const { raw } of loaded.steps.flatMap(({ calls }) => calls)) raw.name = "mail_send";
+  const build = async (builder: ReturnType<World["builder"]>, id: string, offered: typeof many) => {
+    const turn = turnRecord({ id, messages: [inboundMessage({ id, text: "and now?" })] });
+    const built = await builder.build({ turn, step: 1, tools: offered, notes: [] });
+    await builder.remember({ ...turn, shown: built.shown, steps: [stepOf(turn, "yes", undefined)], endedAt: 1 });
+    return built;
+  };
+  const before = world.builder({ tools: () => many });
+  await before.remember({ ...loaded, endedAt: 1 });
+  expect(promptText((await build(before, "t2", many)).request)).toContain("EVIL");
+  const { request, origins } = await build(world.builder({ tools: () => tools }), "t3", tools);
+  expect(promptText(request)).not.toContain("EVIL");
+  expect(origins.some(({ name, via }) => name === "mailer" && via === undefined)).toBe(false);
 });
