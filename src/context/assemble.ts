@@ -98,6 +98,9 @@ const noteOfFitting = "built within fewer tokens, because the model takes no mor
 /** How many of the newest pauses say how long the next one may be. */
 const maxPauses = 8;
 
+/** Of a prompt that is tight, for the newest exchange as it was sent. */
+const maxNewestShare = 0.25;
+
 /** A turn that waited for a person goes on with the time at which it began. */
 const muchLaterMs = 10 * 60_000;
 
@@ -235,7 +238,10 @@ interface Sources {
 
 function assemble(input: ContextInput, config: ContextConfig, sources: Sources): Assembled {
   const whole = choose(input, config, sources, false);
-  const isTight = whole.allocation.decisions.some(({ candidate, isKept }) => candidate.type === "history" && !isKept);
+  const { decisions, usedTokens } = whole.allocation;
+  const isTight =
+    usedTokens > config.contextTokens ||
+    decisions.some(({ candidate, isKept }) => candidate.type === "history" && !isKept);
   return render(input, config, sources, isTight ? choose(input, config, sources, true) : whole);
 }
 
@@ -243,12 +249,13 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
 function choose({ turn, ...input }: ContextInput, config: ContextConfig, sources: Sources, isTight: boolean) {
   const { prefix, offer, briefs, history, recalled } = sources;
   const share = (section: "memory" | "skills") => shareOf(config.contextTokens, config.shares, section);
-  const exchanges = isTight ? shortened(history.exchanges) : history.exchanges;
+  const exchanges = isTight ? shortened(history.exchanges, config.contextTokens) : history.exchanges;
   const summary = summaryPieces(history.summary);
   const place = renderPlace(turn);
   const isNew = sources.shown.at(-1)?.messages !== turn.messages.length;
   const added = isNew || isTight ? [newContext(turn, recalled)] : [];
-  const own = ownMessages({ turn, ...input }, config, sources, [...sources.shown, ...(isNew ? added : [])], place);
+  const soFar = [...sources.shown, ...(isNew ? added : [])];
+  const own = ownMessages({ turn, ...input }, config, { ...sources, history: { ...history, exchanges } }, soFar, place);
   const { own: hits = [], outside = [] } = Object.groupBy(recalled.hits, ({ origins }) =>
     isFromOutside(origins) ? "outside" : "own",
   );
@@ -336,9 +343,12 @@ function cacheHint({ conversationId, startedAt }: TurnRecord, exchanges: readonl
   return pauseMs === undefined ? { key } : { key, pauseMs: Math.max(0, pauseMs) };
 }
 
-function shortened(exchanges: readonly Exchange[]): Exchange[] {
-  const short = exchanges.slice(0, -1).map((one) => ({ ...shortOf(one), origins: one.origins }));
-  return [...short, ...exchanges.slice(-1)];
+function shortened(exchanges: readonly Exchange[], contextTokens: number): Exchange[] {
+  return exchanges.map((one, index) => {
+    const isNewest = index === exchanges.length - 1;
+    if (isNewest && one.tokens.fresh <= contextTokens * maxNewestShare) return one;
+    return { ...shortOf(one), origins: one.origins };
+  });
 }
 
 /** What the messages that came since the last step bring, before it is known what else has room. */

@@ -56,7 +56,7 @@ export async function startOddModel(habits: Readonly<Record<string, Habit>>): Pr
       if (incoming.method !== "POST") return void response.writeHead(404).end();
       const { messages } = request.parse(JSON.parse(sent));
       const isReminder = ({ content }: { content?: unknown }) =>
-        /did not call the tool, so nothing has happened/.test(String(content));
+        /^<runtime>\nnote: [^\n]*\n<\/runtime>$/.test(String(content));
       const asked = messages.findLastIndex((message) => message.role === "user" && !isReminder(message));
       const [, name = ""] = /habit: ([\w ]+\w)/.exec(String(messages[asked]?.content)) ?? [];
       const answer = answerTo(response, () => {
@@ -72,7 +72,12 @@ export async function startOddModel(habits: Readonly<Record<string, Habit>>): Pr
       const after = messages.slice(asked + 1);
       const results = after.filter(({ role }) => role === "tool").map(({ content }) => String(content));
       const mayCall = !sent.includes("no more tools now");
-      await habit(answer, { round: counts.get(name) ?? 1, results, mayCall, isReminded: after.some(isReminder) });
+      await habit(answer, {
+        round: counts.get(name) ?? 1,
+        results,
+        mayCall,
+        isReminded: after.some((one) => isReminder(one) && /did not call the tool/.test(String(one.content))),
+      });
     }),
   );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

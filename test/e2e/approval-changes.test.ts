@@ -148,7 +148,7 @@ test("programs that git runs from written files stay in the draft, and people se
   const work = async ({ client, provider, where }: Played) => {
     const card = await client.changesFor(await client.say("@remora look"));
     const looked = provider.requests[2]?.messages.find(
-      (message) => message.role === "tool" && message.callId === "look",
+      (message) => message.role === "tool" && message.name === "shell_exec",
     );
     expect(looked?.role === "tool" && looked.text).toContain("ran\n");
     const shown = card.card?.items[0]?.changes;

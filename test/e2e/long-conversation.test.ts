@@ -88,7 +88,9 @@ test("a fact of the first turn reaches the thirtieth, by way of the summary alon
   await expect.poll(summarizedTurns).toBeGreaterThan(19);
   await say();
   const { text, summary, rest } = newestPrompt();
-  expect(text).toMatch(/^Summary of 2\d earlier turns, written by the model on \d{4}-\d\d-\d\d; may be incomplete\./);
+  expect(text).toMatch(
+    /^<runtime>\nconversation: .*\n<\/runtime>\nSummary of 2\d earlier turns, written by the model on \d{4}-\d\d-\d\d; may be incomplete\./,
+  );
   expect(summary).toContain("vault code is 7413-ALPHA");
   // The model's summary lost these.
   expect(summary).toContain("Also mentioned: ");

@@ -95,6 +95,8 @@ describe("three services", () => {
   });
 
   test("a prompt that is too long is asked again with less, and the same model answers", patience, async () => {
+    await ask(`hello, ${"and a long text of some words ".repeat(200)}`);
+    await ask("hello between");
     const before = double(one).requests.length;
     double(one).failNext(answer(400, { type: "invalid_request_error", message: "prompt is too long: 210000 tokens" }));
     expect(await ask("hello again")).toBe("Here is the whole answer of the first model.");

@@ -181,7 +181,7 @@ test("a conversation loses its history only after the configured silence", async
   await start();
   await ask("hello", dm);
   // Only the first process's second exchange is left, which is not too old.
-  expect(messagesSeen).toEqual([1, 1, 3]);
+  expect(messagesSeen).toEqual([2, 2, 5]);
 });
 
 test("the start deletes memory past its retention, and records when", async () => {

@@ -90,7 +90,8 @@ function shownNumbers(id: string): number[][] {
     .filter((request) => request.includes(id))
     .map((request) => {
       const { messages } = JSON.parse(request.slice(request.indexOf("{"))) as { messages: { role: string }[] };
-      const peoples = JSON.stringify(messages.filter(({ role }) => role === "user"));
+      const user = JSON.stringify(messages.filter(({ role }) => role === "user"));
+      const peoples = user.replace(/<memory>.*?<\/memory>/g, "");
       return Array.from(peoples.matchAll(said), ([, number]) => Number(number));
     })
     .filter((shown) => shown.length > 0);

@@ -46,7 +46,8 @@ function answerNewest(stream: ModelStream, messages: z.infer<typeof request>["me
   const content = messages.at(-1)?.content ?? "";
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const results = blocks.filter(({ type }) => type === "tool_result");
-  const said = blocks.map((each) => each.text ?? "").join("\n");
+  const text = blocks.map((each) => each.text ?? "").join("\n");
+  const said = text.replace(/<(memory|skills)\b[\s\S]*?<\/\1>/g, "");
   if (results.length > 0) {
     stream.text(`Finished. The tool said: ${JSON.stringify(results[0]?.content)}`);
     stream.end("end_turn");
