@@ -1,7 +1,9 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { forgetSnapshots } from "../../src/context/forget-snapshots.ts";
+import { createConversationRegistry } from "../../src/engine/conversation/conversation-registry.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
-import { createWorld, textOfMessage, type World } from "./world.ts";
+import { createMemoryDouble, createWorld, memoryHit, textOfMessage, type World } from "./world.ts";
 
 let world: World;
 beforeEach(() => {
@@ -55,6 +57,29 @@ test("a person's exchanges can be taken out of a conversation, and those of othe
   expect(await shown()).toEqual(["two by ben", "four by annabel", "next by ben"]);
   await builder.forget("test:c1");
   expect(await shown()).toEqual(["next by ben"]);
+});
+
+test("notes of what a person said leave the store with that person, also from turns of others", async () => {
+  const ofAnn = { kind: "person" as const, name: "ann", personId: "ann" };
+  const { memory } = createMemoryDouble([
+    memoryHit("Ann's door code is 7302", { origins: [ofAnn] }),
+    memoryHit("tea at four"),
+  ]);
+  const builder = world.builder({ memory });
+  const turn = saidBy("one", "ben");
+  const { shown } = await builder.build({ turn: { ...turn, steps: [] }, step: 1, tools: [], notes: [] });
+  await builder.remember({ ...turn, shown });
+  const stored = () => [...world.store.values.values()].join("");
+  expect(stored()).toContain("7302");
+  await builder.forget("test:c1", { platform: "test", userId: "ann" });
+  expect(stored()).not.toContain("7302");
+  expect(stored()).toContain("tea at four");
+
+  const ledger = createSqliteLedger({ path: ":memory:" });
+  onTestFinished(() => ledger.close());
+  const registry = createConversationRegistry(ledger);
+  await registry.note({ ...turn, shown });
+  expect(await registry.list()).toMatchObject([{ id: "test:c1", userIds: ["ben", "ann"] }]);
 });
 
 test("snapshots go by their turn, and the others stay", async () => {

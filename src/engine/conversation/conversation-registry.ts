@@ -4,9 +4,12 @@ import type { Ledger } from "../../ports/ledger.ts";
 
 export function createConversationRegistry(ledger: Ledger): ConversationRegistry {
   return {
-    async note({ conversationId, scope, heard, messages }) {
+    async note({ conversationId, scope, heard, messages, shown = [] }) {
       const others = (heard?.lines ?? []).filter(({ author }) => !author.isBot);
-      const userIds = [...new Set([...messages, ...others].map(({ author }) => author.id))];
+      // Whose words the turn was shown from memory: the history has them now.
+      const origins = shown.flatMap(({ pieces }) => pieces.flatMap((piece) => piece.origins));
+      const remembered = origins.flatMap(({ personId }) => personId ?? []);
+      const userIds = [...new Set([...[...messages, ...others].map(({ author }) => author.id), ...remembered])];
       const known = await ledger.get("conversation", conversationId);
       if (known?.state === "known" && userIds.every((id) => known.body.userIds.includes(id))) return;
       const body = { scope, userIds };
