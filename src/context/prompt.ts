@@ -20,6 +20,7 @@ import {
   skillPieces,
   startingWith,
   summaryPieces,
+  type TextPiece,
   withoutRepeats,
 } from "./candidates.ts";
 import { timeText } from "./heard.ts";
@@ -38,6 +39,9 @@ const maxHeardShare = 0.25;
 
 /** How many of the newest pauses say how long the next one may be. */
 const maxPauses = 8;
+
+/** Of the notes that a turn brings although the prompt has many. All that came up would soon make the history outgrow its limit. */
+const leastNoteTokens = 300;
 
 /** Of a prompt that is tight, for the newest exchange as it was sent. */
 const maxNewestShare = 0.25;
@@ -104,12 +108,13 @@ function choose({ turn, ...input }: ContextInput, config: ContextConfig, sources
   const { named } = offer;
   const before = shownBefore(exchanges, sources.shown);
   const isExact = config.layout === "exact";
+  const notes = sources.memoryPieces(
+    newHits(fresh, isExact ? { ...before, sources: [] } : before),
+    recalled.digest,
+    share("memory"),
+  );
   const found = [
-    ...sources.memoryPieces(
-      newHits(fresh, isExact ? { ...before, sources: [] } : before),
-      recalled.digest,
-      share("memory"),
-    ),
+    ...(isExact || before.noteTokens === 0 ? notes : withinNotes(notes, share("memory") / 2 - before.noteTokens)),
     ...skillPieces(briefs, turn.messages, { named, loaded: loadedTools(exchanges, named) }, share("skills")),
   ];
   const wanted = isExact ? found : added.length > 0 ? found.filter((piece) => !before.has(piece)) : [];
@@ -194,6 +199,16 @@ function shortened(exchanges: readonly Exchange[], contextTokens: number): Excha
     const isNewest = index === exchanges.length - 1;
     if (isNewest && one.tokens.fresh <= contextTokens * maxNewestShare) return one;
     return { ...shortOf(one), origins: one.origins };
+  });
+}
+
+/** The best notes that have room beside those that the prompt has, and a few in any case. */
+function withinNotes(notes: readonly TextPiece[], room: number): TextPiece[] {
+  let left = Math.max(room, leastNoteTokens);
+  return notes.filter(({ kind, tokens }) => {
+    if (kind !== "note") return true;
+    left -= tokens;
+    return left >= 0;
   });
 }
 

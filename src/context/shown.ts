@@ -12,6 +12,7 @@ import type { ToolSpec } from "../ports/tool.ts";
 import type { Exchange } from "./history.ts";
 import { renderTools } from "./named-tools.ts";
 import { renderPreferences, renderSkillBody } from "./sections.ts";
+import { estimateTokens } from "./tokens.ts";
 
 export interface CurrentTexts {
   briefs: readonly SkillBrief[];
@@ -78,6 +79,8 @@ export function newHits(hits: readonly MemoryHit[], before: ShownBefore): NewHit
 
 export interface ShownBefore {
   sources: readonly NoteSource[];
+  /** Estimated. */
+  noteTokens: number;
   has(piece: Pick<ShownPiece, "kind" | "text">): boolean;
   /** People were told that `recall` has more. */
   isHinted: boolean;
@@ -89,5 +92,12 @@ export function shownBefore(exchanges: readonly Exchange[], running: readonly Sh
   const keyOf = ({ kind, text }: Pick<ShownPiece, "kind" | "text">) => `${kind}\0${text}`;
   const keys = new Set(all.flatMap(({ pieces }) => pieces.map(keyOf)));
   const sources = all.flatMap(({ pieces }) => pieces.flatMap(({ source }) => source ?? []));
-  return { sources, has: (piece) => keys.has(keyOf(piece)), isHinted: all.some(({ withheld }) => withheld > 0) };
+  const notes = all.flatMap(({ pieces }) => pieces.filter(({ kind }) => kind === "note"));
+  const noteTokens = notes.reduce((sum, { text }) => sum + estimateTokens(text), 0);
+  return {
+    sources,
+    noteTokens,
+    has: (piece) => keys.has(keyOf(piece)),
+    isHinted: all.some(({ withheld }) => withheld > 0),
+  };
 }

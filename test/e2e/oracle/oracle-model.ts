@@ -23,7 +23,6 @@ export interface OracleModel {
 const block = z.looseObject({
   type: z.string(),
   text: z.string().optional(),
-  tool_use_id: z.string().optional(),
   content: z.unknown().optional(),
 });
 const request = z.looseObject({
@@ -45,17 +44,17 @@ export async function startOracleModel(secret: string): Promise<OracleModel> {
   const leaks: string[] = [];
 
   const answer = (response: ServerResponse, messages: Messages) => {
-    const blocks = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
-    const done = new Set<number>();
-    for (const { tool_use_id: id = "", content } of blocks) {
-      if (id !== "") results.set(id, resultText(content));
-    }
-    const batch = Number(/\bbatch (\d+)\b/.exec(newestText(messages))?.[1] ?? -1);
-    for (const { tool_use_id: id = "" } of blocks) {
-      const [, ofBatch, step] = /^toolu_b(\d+)_s(\d+)_/.exec(id) ?? [];
-      if (Number(ofBatch) === batch) done.add(Number(step));
-    }
-    sendAnswer(response, batch, done.size, batches[batch]?.[done.size] ?? []);
+    const at = messages.findLastIndex((message) => /\bbatch \d+\b/.test(saidIn(message)));
+    const batch = Number(/\bbatch (\d+)\b/.exec(saidIn(messages[at]))?.[1] ?? -1);
+    // By their places, because the agent numbers calls anew.
+    const steps = messages.slice(at).flatMap(({ content }) => {
+      const found = typeof content === "string" ? [] : content.filter(({ type }) => type === "tool_result");
+      return found.length === 0 ? [] : [found];
+    });
+    for (const [step, found] of steps.entries())
+      for (const [index, { content }] of found.entries())
+        results.set(callIdOf(batch, step, index), resultText(content));
+    sendAnswer(response, batch, steps.length, batches[batch]?.[steps.length] ?? []);
   };
 
   const server = createServer(
@@ -81,11 +80,11 @@ export async function startOracleModel(secret: string): Promise<OracleModel> {
   };
 }
 
-function newestText(messages: Messages): string {
-  const texts = messages.flatMap(({ role, content }) => {
-    if (role !== "user") return [];
-    return typeof content === "string" ? [content] : content.map((each) => each.text ?? "");
-  });
+/** A person's words come last in their message, behind notes of what they said before. */
+function saidIn(message: Messages[number] | undefined): string {
+  if (message === undefined || message.role !== "user") return "";
+  const { content } = message;
+  const texts = typeof content === "string" ? [content] : content.map((each) => each.text ?? "");
   return texts.findLast((each) => /\bbatch \d+\b/.test(each)) ?? "";
 }
 
