@@ -1,3 +1,15 @@
+/**
+ * Context assembly: everything that the model sees in one step.
+ *
+ *   1. render the stable prefix: identity, procedures, skill index, tool notes
+ *   2. read the history and what memory has on the newest message
+ *   3. choose what has room, and render it (prompt.ts)
+ *   4. record the outcome once the request is sent
+ *
+ * A request begins with what the one before it sent, so that the service reads that from its cache. What changes comes last.
+ *
+ * Never calls a model. Brain name: prefrontal.
+ */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
