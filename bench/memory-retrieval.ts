@@ -8,7 +8,8 @@
  * question's evidence turns among the first 5 and 10 hits. Prints one JSON line.
  *
  * The weights of the ranking are chosen on one half of the conversations (`--choose` does so, and prints them). Only the
- * other half, `heldOut`, shows how well they do. `withEmbeddingDouble` proves that ranks are fused: its vectors come from
+ * other half, `heldOut`, shows how well they do. `unasked` compares what a message brings up by itself with what `recall` finds: the
+ * share of the evidence among 24 hits, and of the characters of what is found for questions about another conversation. `withEmbeddingDouble` proves that ranks are fused: its vectors come from
  * a short list of synonyms, so its recall is not that of any model.
  */
 import { hash } from "node:crypto";
@@ -53,6 +54,7 @@ console.log(
     questions: conversations.reduce((sum, { questions }) => sum + questions.length, 0),
     heldOut: await measure(heldOut),
     chosenOn: await measure(chosenOn),
+    unasked: await measureUnasked(conversations),
   }),
 );
 
@@ -89,12 +91,7 @@ function measurePlain({ turns, questions }: Conversation, tally: Tally): void {
 
 async function measureOurs(conversation: Conversation, tally: Tally, more: Partial<MemoryOptions>): Promise<void> {
   const { workspace, idOf, remove } = inMarkdown(conversation);
-  const memory = createMemory({
-    thread: createThread({ name: "memory", maxMegabytes: 256 }),
-    ...{ workspace, indexFile: ":memory:" },
-    ...{ events: createEvents(), log: silentLog, redact: (text: string) => text },
-    ...more,
-  });
+  const memory = openMemory(workspace, more);
   await memory.warmUp();
   for (;;) {
     const { passages, embedded } = (await memory.embeddings()) ?? { passages: 0, embedded: 0 };
@@ -107,6 +104,42 @@ async function measureOurs(conversation: Conversation, tally: Tally, more: Parti
   }
   await memory.close();
   remove();
+}
+
+async function measureUnasked(some: readonly Conversation[]) {
+  const [own, foreign] = [
+    { asked: 0, unasked: 0 },
+    { asked: 0, unasked: 0 },
+  ];
+  for (const [at, conversation] of some.entries()) {
+    const { workspace, idOf, remove } = inMarkdown(conversation);
+    const memory = openMemory(workspace, {});
+    await memory.warmUp();
+    const find = (query: string, isUnasked: boolean) =>
+      memory.search({ query, scopes: ["channel:bench"], limit: 24, ...(isUnasked ? { isUnasked } : {}) });
+    for (const isUnasked of [true, false]) {
+      const kind = isUnasked ? "unasked" : "asked";
+      for (const { text, evidence } of conversation.questions) {
+        own[kind] += (await find(text, isUnasked)).filter((hit) => evidence.includes(idOf(hit))).length;
+      }
+      for (const { text } of some[(at + 1) % some.length]?.questions ?? []) {
+        for (const hit of await find(text, isUnasked)) foreign[kind] += hit.text.length;
+      }
+    }
+    await memory.close();
+    remove();
+  }
+  const share = ({ asked, unasked }: typeof own) => Math.round((unasked / asked) * 1e3) / 1e3;
+  return { evidence: share(own), foreignCharacters: share(foreign) };
+}
+
+function openMemory(workspace: string, more: Partial<MemoryOptions>) {
+  return createMemory({
+    thread: createThread({ name: "memory", maxMegabytes: 256 }),
+    ...{ workspace, indexFile: ":memory:" },
+    ...{ events: createEvents(), log: silentLog, redact: (text: string) => text },
+    ...more,
+  });
 }
 
 /** Writes the turns as entries of the scope `channel:bench`. `idOf` returns a hit's turn. */

@@ -57,7 +57,11 @@ export function createRecall(memory: Memory, log: Log, now: () => number): Recal
       }
     };
     const [hits, digest] = await Promise.all([
-      orNothing("memory search", memory.search({ query: text, scopes: [scope, "shared"], limit: maxHits, payer }), []),
+      orNothing(
+        "memory search",
+        memory.search({ query: text, scopes: [scope, "shared"], limit: maxHits, isUnasked: true, payer }),
+        [],
+      ),
       orNothing("the preference digest", memory.digest(scope), ""),
     ]);
     return { hits: hits.filter(({ path }) => !path.startsWith(outcomesFolder)), digest, problems };

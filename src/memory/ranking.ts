@@ -17,6 +17,7 @@ import { bestFirst, fuse } from "./fusion.ts";
 import type { MeantPassage } from "./meaning.ts";
 import type { PassageKind } from "./places.ts";
 import type { SearchQuestion } from "./query.ts";
+import { isSameWord, relevantTo, startOf, termsByStart } from "./relevance.ts";
 import type { FoundPassage, PassageHit, SearchIndex } from "./search-index.ts";
 
 export const defaultWeights = {
@@ -48,6 +49,8 @@ export interface RankingInput {
   scopes: readonly MemoryScope[];
   limit: number;
   now: number;
+  /** Leaves out what shares only common words with the question. */
+  isUnasked?: boolean;
 }
 
 export type Rank = (input: RankingInput) => MemoryHit[];
@@ -59,7 +62,7 @@ export function createRanking(weights: RankingWeights = defaultWeights): Rank {
 }
 
 function rank(
-  { index, question, meant, scopes, limit, now }: RankingInput,
+  { index, question, meant, scopes, limit, now, isUnasked = false }: RankingInput,
   readingOf: ReadPassage,
   weights: RankingWeights,
 ): MemoryHit[] {
@@ -82,9 +85,27 @@ function rank(
     const passage = passages.get(id);
     return passage === undefined ? [] : [{ passage, score: similarity * kindWeight[passage.kind] }];
   });
+  const relevant = () => {
+    const read = new Map(
+      best.flatMap(({ id, file, ordinal }) => {
+        const passage = passages.get(id);
+        if (passage === undefined) return [];
+        return [[id, { file, ordinal, at: passage.at, termsByStart: readingOf(passage).termsByStart() }]];
+      }),
+    );
+    const isRelevant = relevantTo(question, [...read.values()], index.countPassages());
+    const near = new Set(meant.map(({ id }) => id));
+    return ({ id }: FoundPassage) => {
+      const one = read.get(id);
+      return near.has(id) || (one !== undefined && isRelevant(one));
+    };
+  };
   const sorted = byWords.sort(bestFirst);
   const hits = byMeaning.length === 0 ? sorted : fuse(sorted, byMeaning.sort(bestFirst), weights);
-  return fairly(distinct(hits), limit).flatMap(({ passage, score }) => hitOf(passage, scopes, score));
+  const isWanted = isUnasked ? relevant() : () => true;
+  return fairly(distinct(hits.filter(({ passage }) => isWanted(passage))), limit).flatMap(({ passage, score }) =>
+    hitOf(passage, scopes, score),
+  );
 }
 
 function withNeighbours(
@@ -92,7 +113,7 @@ function withNeighbours(
   index: SearchIndex,
   now: number,
   weights: RankingWeights,
-): { id: number; file: number; score: number }[] {
+): { id: number; file: number; ordinal: number; score: number }[] {
   const offsets = offsetsOf(weights);
   const own = new Map<number, PassageHit>();
   const bestOfFile = new Map<number, number>();
@@ -107,7 +128,7 @@ function withNeighbours(
       const other = own.get(keyOf(file, ordinal + offset));
       if (other !== undefined) score += share * other.score * nearness(at, other.at);
     }
-    return { id, file, score };
+    return { id, file, ordinal, score };
   });
 }
 
@@ -134,6 +155,7 @@ interface Reading {
   words: string[];
   placesByStart: Map<string, number[]>;
   speakers: string[];
+  termsByStart(): Map<string, string[]>;
 }
 
 type ReadPassage = (passage: FoundPassage) => Reading;
@@ -155,7 +177,12 @@ function createReadings(): ReadPassage {
 function readText(text: string, passage: FoundPassage): Reading {
   const words = wordsOf(text);
   const placesByStart = Map.groupBy(words.keys(), (place) => startOf(words[place] ?? ""));
-  return { words, placesByStart, speakers: speakersOf(passage) };
+  let terms: Map<string, string[]> | undefined;
+  const lazily = () => {
+    terms ??= termsByStart(text);
+    return terms;
+  };
+  return { words, placesByStart, speakers: speakersOf(passage), termsByStart: lazily };
 }
 
 function closeness(question: SearchQuestion, passage: FoundPassage, reading: Reading, weights: RankingWeights): number {
@@ -183,18 +210,6 @@ function shareTogether(asked: readonly string[], { words, placesByStart }: Readi
     if (places[index]?.some((place) => next.some((other) => Math.abs(other - place) <= 3))) together++;
   }
   return together / (asked.length - 1);
-}
-
-/** Words that differ in these first letters are never treated as the same word. */
-function startOf(word: string): string {
-  return word.slice(0, 4);
-}
-
-/** Approximates the index's stemming: two words are the same if they differ only in the ending. */
-function isSameWord(one: string, other: string): boolean {
-  if (one === other) return true;
-  const stem = Math.max(4, Math.min(one.length, other.length) - 2);
-  return one.length >= stem && other.length >= stem && one.slice(0, stem) === other.slice(0, stem);
 }
 
 /** Returns the first names of the speakers in a passage: `Ann: …`, or `**User** (Ann, Bob):`. */

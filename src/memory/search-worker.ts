@@ -108,12 +108,13 @@ export function serve(port: MessagePort, data: SearchWorkerData): void {
   async function answer({ index, withMeaning }: Opened, request: SearchRequest): Promise<SearchAnswer> {
     switch (request.type) {
       case "find": {
-        const { query, scopes, limit } = request.query;
+        const { query, scopes, limit, isUnasked = false } = request.query;
         const hasNew = follow(index, scopes);
         const { vector } = request;
         const meant = vector === undefined ? [] : withMeaning((one) => one.nearest(vector, scopes, maxMeant), []);
         const question = questionOf(query, request.now);
-        return { type: "hits", hits: rank({ index, question, meant, scopes, limit, now: request.now }), hasNew };
+        const hits = rank({ index, question, meant, scopes, limit, now: request.now, isUnasked });
+        return { type: "hits", hits, hasNew };
       }
       case "count":
         if (request.scopes === undefined) return { type: "count", count: index.countPassages() };

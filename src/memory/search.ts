@@ -137,7 +137,12 @@ export function createSearch({ workspace, indexFile, embeddings, thread, log, no
       if (limit === 0 || scopes.length === 0) return [];
       try {
         const vector = isClosed ? undefined : await meaning?.vectorOf(query.query, query.payer);
-        const asked = { query: { query: query.query, scopes, limit }, ...(vector === undefined ? {} : { vector }) };
+        const { query: text, isUnasked } = query;
+        const unasked = isUnasked === undefined ? {} : { isUnasked };
+        const asked = {
+          query: { query: text, scopes, limit, ...unasked },
+          ...(vector === undefined ? {} : { vector }),
+        };
         const answer = await ask({ type: "find", ...asked, now: now() });
         if (answer.type !== "hits") return [];
         if (answer.hasNew) wakeLoop();

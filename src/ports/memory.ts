@@ -23,6 +23,8 @@ export interface MemoryQuery {
   query: string;
   scopes: MemoryScope[];
   limit: number;
+  /** Nobody asked memory: leaves out what shares only common words with the text. */
+  isUnasked?: true;
   /** Who pays for finding by meaning. Absent if it is nobody in particular. */
   payer?: Payer;
 }

@@ -343,3 +343,59 @@ function overwritePages(path: string): void {
   bytes.fill(0x5a, 4096);
   writeFileSync(path, bytes);
 }
+
+describe("what a message brings up by itself", () => {
+  const unasked = async (query: string, limit = 24) =>
+    (await fixture.memory.search({ query, scopes: ["channel:general"], limit, isUnasked: true })).map(
+      ({ heading }) => heading,
+    );
+  const subjects = [
+    "invoices",
+    "the newsletter",
+    "parking",
+    "the kitchen",
+    "backups",
+    "holidays",
+    "the printer cable",
+    "lunch",
+  ];
+  const writeDays = () => {
+    const entries = subjects.map((subject, index) => {
+      const said = `**User** (Ann):\n\nwhat about ${subject}?\n\n**Response**:\n\nMostly on Mondays, next to the old rules.`;
+      return `## 1${index}:00 — ${subject}\n\n${said}\n`;
+    });
+    fixture.write(`${episodes}/2026-11-20.md`, entries.join("\n"));
+  };
+
+  test("leaves out passages that only share common words with it, which a search that was asked for finds", async () => {
+    writeDays();
+    for (const text of [
+      "is our staging server still slow on Mondays?",
+      "what should we do next about the onboarding?",
+    ]) {
+      expect(await unasked(text)).toEqual([]);
+      expect(await headings(text)).not.toEqual([]);
+    }
+  });
+
+  test("has what a part of a long message is about, and what a day was about that it names", async () => {
+    writeDays();
+    const long =
+      "Hi all, I looked at the deployment since the weekend, it keeps failing with timeouts in the integration step, and I wonder whether the cable of the printer has anything to do with it";
+    expect(await unasked(long)).toContain("16:00 — the printer cable");
+    expect(await unasked("what did we do yesterday?")).toHaveLength(subjects.length);
+  });
+
+  test.each([
+    ["die einzige Notiz", "Mara unterschreibt die Preisliste.", "wer unterschreibt die Preisliste?"],
+    ["склад", "Ключ от склада лежит у охраны.", "где ключ от склада?"],
+    ["金庫", "金庫の暗証番号は総務が持っています。", "金庫の番号は誰が知っていますか"],
+    ["仓库", "仓库的钥匙在前台。", "仓库钥匙在哪里？"],
+    ["กุญแจ", "กุญแจห้องเก็บของอยู่ที่แผนกต้อนรับ", "กุญแจห้องเก็บของอยู่ไหน"],
+    ["مفتاح", "مفتاح المخزن عند الحارس.", "أين مفتاح المخزن؟"],
+  ])("has the note that answers it, whatever its script: %s", async (heading, note, question) => {
+    fixture.write(`${knowledge}/other.md`, subjects.map((subject) => `# ${subject}\n\nNothing yet.\n`).join("\n"));
+    fixture.write(`${knowledge}/note.md`, `# ${heading}\n\n${note}\n`);
+    expect(await unasked(question)).toContain(heading);
+  });
+});
