@@ -50,6 +50,7 @@ export type Piece = FixedPiece | TextPiece | HistoryPiece | SummaryPiece;
 
 /** In characters. Shorter texts are too generic to prove that a memory repeats the history. */
 const minRecognisableCharacters = 16;
+const recognisableCharacters = 200;
 const maxRenderedHits = 200;
 /** What people said, and what was answered. */
 const episodesFolder = "brain/hippocampus/episodes/";
@@ -163,14 +164,22 @@ export function summaryPieces(summary: Summary | undefined): SummaryPiece[] {
 }
 
 export function withoutRepeats(hits: readonly MemoryHit[], shown: readonly Exchange[]) {
-  const said = shown
-    .flatMap((exchange) => exchange.messages.map((message) => essence(message.text).slice(0, 200)))
-    .filter((text) => text.length >= minRecognisableCharacters);
+  // Any other note may say more than the words that it repeats.
+  const isEpisode = ({ path }: MemoryHit) => path.startsWith(episodesFolder);
+  const exchanges = hits.some(isEpisode) ? shown : [];
+  const asked = exchanges.flatMap(({ messages }) => messages.map(({ text }) => essence(text)));
+  // The same short answer is given to different questions.
+  const answers = exchanges
+    .flatMap(({ steps }) => steps.map(({ text }) => essence(text)))
+    .filter(({ length }) => length >= recognisableCharacters);
+  const known = [...asked.filter(({ length }) => length >= minRecognisableCharacters), ...answers];
   const isRepeat = (hit: MemoryHit) => {
-    // Any other note may say more than the question that it repeats.
-    if (!hit.path.startsWith(episodesFolder)) return false;
-    const text = said.length === 0 ? "" : essence(hit.text);
-    return said.some((part) => text.includes(part));
+    if (!isEpisode(hit)) return false;
+    const text = essence(hit.text);
+    if (known.some((part) => text.includes(part.slice(0, recognisableCharacters)))) return true;
+    // A long answer is several passages, of which only the first has its beginning.
+    const start = text.slice(0, recognisableCharacters);
+    return start.length === recognisableCharacters && answers.some((answer) => answer.includes(start));
   };
   const { repeats = [], fresh = [] } = Object.groupBy(hits, (hit) => (isRepeat(hit) ? "repeats" : "fresh"));
   return { fresh, repeats };

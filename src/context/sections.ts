@@ -97,6 +97,10 @@ export function renderSkillBody(brief: SkillBrief, limit: number): string {
   return fence("skill_body", { name: brief.name }, text);
 }
 
+export function skillBodyIn(text: string): string | undefined {
+  return /<skill_body [^>]*>\n([\s\S]+?)\n<\/skill_body>/.exec(text)?.[1];
+}
+
 function renderSkills(bodies: readonly string[]): string {
   return bodies.length === 0 ? "" : ["<skills>", ...bodies, "</skills>"].join("\n");
 }

@@ -9,9 +9,11 @@ import type { MemoryHit } from "../ports/memory.ts";
 import type { ShownContext, ShownPiece } from "../ports/shown-context.ts";
 import { addedTo, type NoteSource, noteSource } from "../ports/shown-context.ts";
 import type { ToolSpec } from "../ports/tool.ts";
+import { loadSkillName } from "../ports/tool-offer.ts";
+import { escapeFences } from "./fence.ts";
 import type { Exchange } from "./history.ts";
 import { renderTools } from "./named-tools.ts";
-import { renderPreferences, renderSkillBody } from "./sections.ts";
+import { renderPreferences, renderSkillBody, skillBodyIn } from "./sections.ts";
 import { estimateTokens } from "./tokens.ts";
 
 export interface CurrentTexts {
@@ -94,10 +96,16 @@ export function shownBefore(exchanges: readonly Exchange[], running: readonly Sh
   const sources = all.flatMap(({ pieces }) => pieces.flatMap(({ source }) => source ?? []));
   const notes = all.flatMap(({ pieces }) => pieces.filter(({ kind }) => kind === "note"));
   const noteTokens = notes.reduce((sum, { text }) => sum + estimateTokens(text), 0);
+  const calls = exchanges.flatMap(({ steps }) => steps.flatMap((step) => step.calls));
+  const loaded = calls.flatMap(({ name, text }) => (name === loadSkillName ? escapeFences(text) : []));
+  const isLoaded = ({ kind, text }: Pick<ShownPiece, "kind" | "text">) => {
+    const body = kind === "skill" ? skillBodyIn(text) : undefined;
+    return body !== undefined && loaded.some((one) => one.includes(body));
+  };
   return {
     sources,
     noteTokens,
-    has: (piece) => keys.has(keyOf(piece)),
+    has: (piece) => keys.has(keyOf(piece)) || isLoaded(piece),
     isHinted: all.some(({ withheld }) => withheld > 0),
   };
 }

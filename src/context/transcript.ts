@@ -4,10 +4,11 @@ import type { Attachment } from "../ports/message.ts";
 import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
 import type { ShownContext } from "../ports/shown-context.ts";
 import { jobIdOf, type ToolImage, type ToolStatus } from "../ports/tool.ts";
+import { loadSkillName } from "../ports/tool-offer.ts";
 import type { CallRecord, TurnRecord } from "../ports/turn.ts";
 import { emptyFence, escapeFences, fence } from "./fence.ts";
 import { type HeardMessages, heardIn, renderHeard, timeText } from "./heard.ts";
-import { type RuntimeClock, renderRuntime, renderShown } from "./sections.ts";
+import { type RuntimeClock, renderRuntime, renderShown, skillBodyIn } from "./sections.ts";
 import { estimateTokens, imageTokens } from "./tokens.ts";
 
 interface SaidMessage {
@@ -102,6 +103,7 @@ function withEphemeral(
 export function renderTranscript(transcript: Transcript, clock?: RuntimeClock): ModelMessage[] {
   const { heard, shown = [], messages, steps } = transcript;
   const rendered: ModelMessage[] = [];
+  const bodies = shown.flatMap(({ pieces }) => pieces.flatMap(({ text }) => skillBodyIn(text) ?? []));
   let said = 0;
   const say = (until: number) => {
     const next = messages.slice(said, until);
@@ -112,7 +114,7 @@ export function renderTranscript(transcript: Transcript, clock?: RuntimeClock): 
   };
   for (const step of steps) {
     say(Math.max(1, step.seenMessages));
-    rendered.push(...stepMessages(step));
+    rendered.push(...stepMessages(step, bodies));
   }
   say(messages.length);
   return rendered;
@@ -124,7 +126,7 @@ const announcedNote = fence(
   "note: You said what you would do, but did not call the tool, so nothing has happened yet. Call it now. If none is needed, answer.",
 );
 
-function stepMessages(step: TakenStep): ModelMessage[] {
+function stepMessages(step: TakenStep, bodies: readonly string[] = []): ModelMessage[] {
   const { text, calls, carry, isAnnouncement } = step;
   if (text.trim() === "" && calls.length === 0) return [];
   const reminder: ModelMessage[] =
@@ -135,13 +137,19 @@ function stepMessages(step: TakenStep): ModelMessage[] {
       role: "tool",
       callId: call.id,
       name: call.name,
-      text: fence("tool_result", { tool: call.name, status: call.status }, call.text),
+      text: withoutBodies(fence("tool_result", { tool: call.name, status: call.status }, call.text), call, bodies),
       ...(call.images === undefined ? {} : { images: call.images }),
       ...(call.isEphemeral === undefined ? {} : { isEphemeral: call.isEphemeral }),
       isError: call.status !== "ok",
     }),
   );
   return [{ role: "assistant", text, toolCalls, ...(carry === undefined ? {} : { carry }) }, ...results, ...reminder];
+}
+
+/** The message has brought up the skill that the model loads then. */
+function withoutBodies(result: string, { name }: CalledTool, bodies: readonly string[]): string {
+  if (name !== loadSkillName) return result;
+  return bodies.reduce((text, body) => text.replace(body, () => "(Its text is in the skill_body above.)"), result);
 }
 
 /**

@@ -18,8 +18,8 @@ const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteT
 const tools = [toolSpec("look", { isAlwaysDefined: true })];
 const isRead = { has: "a note that matters" };
 
-function stepOf(turn: TurnRecord, text: string, result: string | undefined): StepRecord {
-  const raw = { id: "call_1", name: "look", inputJson: '{ "at": 1 }' };
+function stepOf(turn: TurnRecord, text: string, result: string | undefined, tool = "look"): StepRecord {
+  const raw = { id: "call_1", name: tool, inputJson: '{ "at": 1 }' };
   const answer = { callId: raw.id, name: raw.name, status: "ok" as const, text: result ?? "" };
   const calls = result === undefined ? [] : [{ raw, result: { ...answer, attempts: 1, durationMs: 1, files: [] } }];
   const asked = { model: "m", requestedModel: "m", usage, at: 1, seenMessages: turn.messages.length };
@@ -30,6 +30,7 @@ function stepOf(turn: TurnRecord, text: string, result: string | undefined): Ste
 async function play(
   turns: readonly { said: string; results: readonly string[]; meanwhile?: string }[],
   changes: Parameters<World["builder"]>[0] = {},
+  tool = "look",
 ): Promise<ModelRequest[]> {
   const requests: ModelRequest[] = [];
   for (const [index, { said, results, meanwhile }] of turns.entries()) {
@@ -44,7 +45,7 @@ async function play(
     };
     for (const result of results) {
       await build();
-      turn.steps.push(stepOf(turn, "", result));
+      turn.steps.push(stepOf(turn, "", result, tool));
       if (meanwhile !== undefined && turn.messages.length === 1)
         turn.messages.push(inboundMessage({ id: `m${index}b`, text: meanwhile }));
     }
@@ -102,6 +103,45 @@ test("a note and a skill that the prompt has are not sent twice, and the model s
   const last = promptText((await play(turns, { memory, skills })).at(-1) ?? expect.fail());
   for (const fact of [isRead.has, "Ann wants metric units", "Ship on Mondays."])
     expect(last.split(fact).length).toBe(2);
+});
+
+const shipping = "Ship on Mondays, after the tests have passed, and tell support before you begin.";
+
+test.each([
+  ["loads it in the turn that brought it up", [{ said: "deploy it", results: ["load"] }]],
+  [
+    "had loaded it before a message brings it up",
+    [
+      { said: "go", results: ["load"] },
+      { said: "deploy it", results: [] },
+    ],
+  ],
+])("the text of a skill stands in the prompt once when the model %s", async (_when, turns) => {
+  const skills = () => [skillBrief("ship", { triggers: ["deploy"], body: shipping })];
+  const played = turns.map((turn) => ({ ...turn, results: turn.results.map(() => `# Skill ship\n\n${shipping}`) }));
+  const requests = await play([...played, { said: "and?", results: [] }], { skills }, "load_skill");
+  for (const request of requests.slice(1)) expect(promptText(request).split(shipping).length).toBe(2);
+  expectAppended(requests);
+});
+
+test("an answer that the history shows does not come again as a note, and a short one of another day does", async () => {
+  const long = Array.from({ length: 60 }, (_, index) => `fact ${index} of the answer`).join(", ");
+  const answer = (text: string) => [{ ...stepOf(turnRecord(), text, undefined) }];
+  const builder = (hits: MemoryHit[]) => world.builder({ memory: createMemoryDouble(hits).memory });
+  const turn = turnRecord({ id: "t1", messages: [inboundMessage({ id: "m1", text: "what is known of it?" })] });
+  await builder([]).remember({ ...turn, steps: answer(long), endedAt: 1 });
+  const short = turnRecord({ id: "t2", messages: [inboundMessage({ id: "m2", text: "save it, please" })] });
+  await builder([]).remember({ ...short, steps: answer("Done. It is saved now."), endedAt: 2 });
+  const hits = [
+    memoryHit(`**Response**:\n\n${long}`, { heading: "whole" }),
+    memoryHit(long.slice(700), { heading: "later passage" }),
+    memoryHit("**User** (Ben):\n\nthe lease ends in May\n\n**Response**:\n\nDone. It is saved now.", {
+      heading: "other day",
+    }),
+  ];
+  const next = turnRecord({ id: "t3", messages: [inboundMessage({ id: "m3", text: "and now?" })] });
+  const { request } = await builder(hits).build({ turn: next, step: 1, tools, notes: [] });
+  expect([...promptText(request).matchAll(/heading="([^"]*)"/g)].map(([, heading]) => heading)).toEqual(["other day"]);
 });
 
 test("a note that memory no longer has leaves the prompt, and only the requests from then on change", async () => {
