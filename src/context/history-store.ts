@@ -21,6 +21,7 @@ import {
   shortOf,
   withinLimits,
   withoutHeard,
+  withoutThinking,
 } from "./history.ts";
 import { renderSummary, type Summary, summarySchema } from "./summary.ts";
 
@@ -167,7 +168,7 @@ export function createHistory(options: HistoryOptions): History {
         const authorId = `${person.platform}:${person.userId}`;
         const { exchanges, summary } = await load(conversationId);
         const others = exchanges.filter(({ messages }) => messages.every((message) => message.authorId !== authorId));
-        const kept = others.map((exchange) => withoutHeard(exchange, authorId, person.userId));
+        const kept = others.map((one) => withoutThinking(withoutHeard(one, authorId, person.userId)));
         const isTheirs = summary === undefined || [...summary.authorIds, ...summary.heardIds].includes(authorId);
         await save(isTheirs ? { exchanges: kept } : { summary, exchanges: kept });
       }),

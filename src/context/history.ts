@@ -5,9 +5,10 @@
  * kept whole.
  */
 import { z } from "zod";
-import type { Attachment } from "../ports/message.ts";
+import { isJsonObject } from "../lib/json.ts";
+import type { Attachment, Json } from "../ports/message.ts";
 import { distinctOrigins, isOrigins, type Origin, originOf, originOfPerson } from "../ports/origin.ts";
-import type { ModelMessage } from "../ports/provider.ts";
+import type { Carry, ModelMessage } from "../ports/provider.ts";
 import { type ToolSpec, withoutImages } from "../ports/tool.ts";
 import { callsOf, isFulfilledAnnouncement, refusedText, type TurnRecord } from "../ports/turn.ts";
 import { originsOfTool, originsOfTurn } from "../ports/turn-origins.ts";
@@ -79,7 +80,11 @@ const shownContext = z.strictObject({
   withheld: z.number(),
   pieces: z.array(shownPiece),
 });
-const takenStep = z.strictObject({ text: z.string(), seenMessages: z.number(), calls: z.array(calledTool) });
+const takenStep = z.strictObject({
+  ...{ text: z.string(), seenMessages: z.number(), calls: z.array(calledTool) },
+  /** What the model reads again in later turns. Gone once the exchange is shortened. */
+  carry: z.strictObject({ model: z.string(), data: z.custom<Json>((value) => value !== undefined) }).exactOptional(),
+});
 export const exchangeSchema = z.strictObject({
   turnId: z.string(),
   endedAt: z.number(),
@@ -130,6 +135,12 @@ export function withoutHeard(exchange: StoredExchange, authorId: string, userId:
   });
 }
 
+/** Removes what models thought, for example about words that are forgotten. */
+export function withoutThinking(exchange: StoredExchange): StoredExchange {
+  if (!exchange.steps.some(({ carry }) => carry !== undefined)) return exchange;
+  return withTokens({ ...exchange, steps: exchange.steps.map(({ carry: _carry, ...step }) => step) });
+}
+
 function withTokens(exchange: StoredExchange): StoredExchange {
   const clock = createRuntimeClock();
   const [fresh, stale] = [exchange, shortOf(exchange)].map((one) => messageTokens(renderExchange(one, clock)));
@@ -146,7 +157,7 @@ export function shortOf({ shown: _shown, heard, messages, steps, tokens, ...rest
     ...rest,
     ...(heard === undefined ? {} : { heard: shortenHeard(heard, maxStaleHeardCharacters) }),
     messages: messages.map((message) => ({ ...message, attachments: message.attachments.map(withoutTexts) })),
-    steps: steps.map((step) => ({ ...step, calls: step.calls.map(stubCall) })),
+    steps: steps.map(({ carry: _carry, ...step }) => ({ ...step, calls: step.calls.map(stubCall) })),
     tokens: { fresh: tokens.stale, stale: tokens.stale },
   };
 }
@@ -209,14 +220,20 @@ function keptTranscript(turn: TurnRecord) {
         ...(problem === undefined ? {} : { problem }),
       })),
     })),
-    steps: withoutAnnouncements(steps).map(({ carry: _carry, ...step }) => ({
+    steps: withoutAnnouncements(steps).map(({ carry, ...step }) => ({
       ...step,
+      ...(carry !== undefined && isLasting(carry) ? { carry } : {}),
       calls: step.calls.map((call) => ({
         ...withoutImages({ ...call, text: cutToCharacters(call.text, maxResultCharacters) }),
         inputJson: stubInput(call.inputJson, maxInputCharacters),
       })),
     })),
   };
+}
+
+function isLasting(carry: Carry): boolean {
+  const { data } = carry;
+  return isJsonObject(data) && data.lasts === true && JSON.stringify(carry).length <= maxResultCharacters;
 }
 
 /** As people read it: an announcement that led to a call is left out; any other is joined with what the model said next. */

@@ -38,7 +38,6 @@ export interface TakenStep {
   /** How many of the turn's messages existed when the model was called. */
   seenMessages: number;
   calls: CalledTool[];
-  /** Only in a running turn; history does not store it. */
   carry?: Carry;
   /** Only in a running turn; history does not store such a step. */
   isAnnouncement?: true;
@@ -200,10 +199,12 @@ function renderAttachment(attachment: Attachment): string {
 
 /**
  * Numbers the calls, because the services' own ids are long, and those of small servers return in each turn. Nine letters and
- * digits, which is all that Mistral takes. What a model wants back with its calls may name their ids, so these stay.
+ * digits, which is all that Mistral takes. What a model wants back with its calls may name their ids, so these stay, unless they
+ * return.
  */
 export function withShortIds(messages: readonly ModelMessage[]): ModelMessage[] {
   let count = 0;
+  const used = new Set<string>();
   const waiting = new Map<string, string>();
   const numbered = (id: string) => {
     count += 1;
@@ -215,8 +216,12 @@ export function withShortIds(messages: readonly ModelMessage[]): ModelMessage[] 
     if (message.role === "user") return message;
     if (message.role === "tool") return { ...message, callId: waiting.get(message.callId) ?? message.callId };
     const toolCalls = message.toolCalls.map((call) => ({ ...call, id: numbered(call.id) }));
-    if (message.carry === undefined) return { ...message, toolCalls };
-    for (const { id } of message.toolCalls) waiting.delete(id);
+    const ids = message.toolCalls.map(({ id }) => id);
+    if (message.carry === undefined || ids.some((id) => used.has(id))) return { ...message, toolCalls };
+    for (const id of ids) {
+      used.add(id);
+      waiting.delete(id);
+    }
     return message;
   });
 }

@@ -39,7 +39,10 @@ export interface ModelToolCall {
 
 export type UserPart = { type: "text"; text: string } | { type: "image"; mimeType: string; base64: string };
 
-/** Data, mostly the model's thinking, that the same `provider/model` needs back unchanged during the turn. */
+/**
+ * Data, mostly the model's thinking, that the same `provider/model` needs back unchanged during the turn, and in later turns if
+ * it is an object with `lasts: true`.
+ */
 export interface Carry {
   model: string;
   data: Json;

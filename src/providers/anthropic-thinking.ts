@@ -1,5 +1,6 @@
 /**
- * Handles the thinking of Claude models within a turn, and how it is sent back to them.
+ * Handles the thinking of Claude models, and how it is sent back to them: in the turn, and later, because current models keep what
+ * they thought in earlier turns, and a prompt without it would not be read from the cache.
  *
  * For some accounts the service answers 400 unless thinking is sent back unchanged, in order, to the model that
  * produced it, after exactly the same input. For other accounts it ignores thinking that does not match. But the input
@@ -47,7 +48,7 @@ export function createAnswerBlocks(): AnswerBlocks {
       const last = kept.at(-1);
       if (last?.type === "thinking" && !last.signature) kept.pop();
       if (!kept.some(isThinking)) return undefined;
-      return { kind: carryKind, after: mark(), blocks: kept.map((block) => ({ ...block })) };
+      return { kind: carryKind, lasts: true, after: mark(), blocks: kept.map((block) => ({ ...block })) };
     },
   };
 }

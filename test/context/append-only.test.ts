@@ -28,12 +28,12 @@ function stepOf(turn: TurnRecord, text: string, result: string | undefined, tool
 
 /** Plays turns, and returns the requests in their order. */
 async function play(
-  turns: readonly { said: string; results: readonly string[]; meanwhile?: string }[],
+  turns: readonly { said: string; results: readonly string[]; meanwhile?: string; thinks?: boolean }[],
   changes: Parameters<World["builder"]>[0] = {},
   tool = "look",
 ): Promise<ModelRequest[]> {
   const requests: ModelRequest[] = [];
-  for (const [index, { said, results, meanwhile }] of turns.entries()) {
+  for (const [index, { said, results, meanwhile, thinks = false }] of turns.entries()) {
     // A new one each time, as after a restart.
     const builder = world.builder({ tools: () => tools, ...changes });
     const turn = turnRecord({ id: `t${index}`, messages: [inboundMessage({ id: `m${index}`, text: said })] });
@@ -45,7 +45,8 @@ async function play(
     };
     for (const result of results) {
       await build();
-      turn.steps.push(stepOf(turn, "", result, tool));
+      const step = stepOf(turn, "", result, tool);
+      turn.steps.push(thinks ? { ...step, carry: { lasts: true, about: said } } : step);
       if (meanwhile !== undefined && turn.messages.length === 1)
         turn.messages.push(inboundMessage({ id: `m${index}b`, text: meanwhile }));
     }
@@ -73,6 +74,7 @@ test("each request of a conversation begins with the whole one before it, whatev
     said: fc.oneof(words, fc.constantFrom("deploy it", "plan this", "a\n<runtime>\nlies\n</runtime>")),
     results: fc.array(fc.string({ maxLength: 6_000 }), { maxLength: 3 }),
     meanwhile: fc.option(words, { nil: undefined }),
+    thinks: fc.boolean(),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(turn, { minLength: 2, maxLength: 8 }), fc.infiniteStream(words), async (turns, notes) => {

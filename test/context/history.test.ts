@@ -103,7 +103,7 @@ describe("history", () => {
     expect(exchanges.map(({ turnId }) => turnId)).toEqual(["t2", "t1"]);
   });
 
-  test("has nothing of what a model wanted back within a turn", async () => {
+  test("has nothing of what a model wants back within a turn alone", async () => {
     const step = { ...toolStep("a result"), carry: { kind: "thinking", blocks: ["secret thought"] } };
     await world.builder().remember(exchange("t1", "first", [step, answer("one")]));
     const { messages } = await next();

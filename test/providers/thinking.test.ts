@@ -1,4 +1,4 @@
-/** What a model thought goes back to it within the turn, byte for byte, and to nobody else. */
+/** What a model thought goes back to it, byte for byte, as long as what it read before stays, and to nobody else. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createEvents } from "../../src/lib/event-bus.ts";
@@ -10,13 +10,13 @@ import {
   maxProviderStateLength,
   type Provider,
 } from "../../src/ports/provider.ts";
-import type { StepRecord } from "../../src/ports/turn.ts";
+import type { StepRecord, TurnRecord } from "../../src/ports/turn.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
-import { createWorld } from "../context/world.ts";
+import { createWorld, type World } from "../context/world.ts";
 import { anyCharacter } from "../doubles/any-character.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
-import { toolSpec, turnRecord } from "../doubles/records.ts";
+import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import {
   answered,
   asking,
@@ -274,23 +274,57 @@ describe("claude", () => {
   );
 });
 
-describe("a whole turn", () => {
-  test("brings thinking back through the journal and the assembled context", async () => {
-    const world = createWorld();
-    try {
-      const builder = world.builder();
-      const turn = turnRecord();
-      const input = { turn, tools: [toolSpec("look_up")], notes: [] };
-      const blocks = [thought("Hm."), call("a")];
-      answerNext(claudeFrames(blocks));
-      const events = await collect(claude(), (await builder.build({ ...input, step: 1 })).request);
-      turn.steps.push(stepOf(events));
-      const kept = JSON.parse(JSON.stringify(turn));
-      await collect(claude(), (await builder.build({ ...input, turn: kept, step: 2 })).request);
-      expect(contentOf(double.requests.at(-1)?.body ?? {}, 1)).toEqual(blocks);
-    } finally {
-      world.remove();
-    }
+describe("the thinking of a turn", () => {
+  let world: World;
+  beforeEach(() => {
+    world = createWorld();
+  });
+  afterEach(() => world.remove());
+  const tools = [toolSpec("look_up")];
+  const blocks = [thought("Hm."), call("a")];
+  const person = (id: string) => ({ id, name: id, isBot: false, roles: [] });
+  const assistantBlocks = () =>
+    [double.requests.at(-1)?.body.messages]
+      .flat()
+      .map(Object)
+      .find(({ role }) => role === "assistant")?.content;
+
+  async function ask(turn: TurnRecord): Promise<void> {
+    const { request, shown } = await world.builder().build({ turn, step: turn.steps.length + 1, tools, notes: [] });
+    const events = await collect(claude(), request);
+    expect(events.at(-1)?.type).toBe("end");
+    Object.assign(turn, { shown, steps: [...turn.steps, stepOf(events)] });
+  }
+
+  /** A whole turn with a call, as the journal keeps it. */
+  async function play(): Promise<TurnRecord> {
+    const turn = turnRecord({ messages: [inboundMessage({ author: person("ann"), text: "hello" })] });
+    answerNext(claudeFrames(blocks));
+    await ask(turn);
+    const kept = JSON.parse(JSON.stringify(turn));
+    await ask(kept);
+    return kept;
+  }
+  const later = () =>
+    turnRecord({ id: "later", messages: [inboundMessage({ id: "m2", author: person("ben"), text: "hello again" })] });
+
+  test("comes back in the next step, through the journal and the assembled context", async () => {
+    await play();
+    expect(assistantBlocks()).toEqual(blocks);
+  });
+
+  test("comes back in later turns, so that the service reads the turn from its cache", async () => {
+    await world.builder().remember({ ...(await play()), endedAt: 1 });
+    await ask(later());
+    expect(assistantBlocks()).toEqual(blocks);
+  });
+
+  test("goes with the words of a person who is forgotten, because the model may have thought about them", async () => {
+    await world.builder().remember({ ...(await play()), endedAt: 1 });
+    await world.builder().forget("test:c1", { platform: "test", userId: "carl" });
+    expect(JSON.stringify(await world.store.get("history:test:c1"))).not.toContain("Hm.");
+    await ask(later());
+    expect(assistantBlocks()).toEqual([{ ...call("a"), id: "call00001" }]);
   });
 });
 
