@@ -3,7 +3,7 @@
  *
  *   1. include all mandatory candidates, whatever they cost
  *   2. add memory, then skills, best score first, each within its share and the remaining budget
- *   3. fill the rest with history: all of it, or the newest half, quarter, and so on, so that what is shown changes seldom
+ *   3. fill the rest with history: all of it, else its newest half, else its newest quarter, and so on, so that it changes seldom
  *
  * Exceeds the budget only if the mandatory candidates already do. Brain name: ras.
  */

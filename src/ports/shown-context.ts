@@ -16,13 +16,13 @@ export function noteSource({ path, heading, text }: { path: string; heading: str
   return { path, heading, length: text.length, hash: createHash("sha256").update(text).digest("base64url") };
 }
 
-/** Whether the passage begins one of `texts`, which follow each other: a longer text is divided anew. */
+/** Whether the passage still begins one of `texts`, the parts of one file in order. A text that has grown may be divided elsewhere. */
 export function holdsIn(source: NoteSource, texts: readonly string[]): boolean {
   const rest = texts.flatMap((_, index) => ["\n", "\n\n"].map((gap) => texts.slice(index).join(gap)));
   return rest.some((text) => addedTo(source, text) !== undefined);
 }
 
-/** What stands below the passage that begins `text`. Undefined if another text begins it. */
+/** Returns what `text` has behind the passage that it begins with. Undefined if it begins with another text. */
 export function addedTo(source: NoteSource, text: string): string | undefined {
   const [known, added] = [text.slice(0, source.length), text.slice(source.length)];
   const isKnown = noteSource({ ...source, text: known }).hash === source.hash;

@@ -1,13 +1,13 @@
 /**
  * Where Anthropic's prompt cache gets its breakpoints, of which a request may have four, and how long an entry lives:
  *
- *   system         its steady part, which follows the tools; the tools, if there is none
+ *   system         the end of its steady part, behind the tools; without one, the end of the tools
  *   end            what the next request of the conversation begins with
- *   previous end   what the last request wrote, because the service looks back only 20 blocks from a breakpoint
- *   the one before if more blocks than that lie between: the previous request may have failed, or gone to another service
+ *   previous end   where the last request ended, because the service looks back only 20 blocks from a breakpoint
+ *   the one before if more than 20 blocks lie between, because the last request may have failed or gone to another service
  *
- * An entry lives for five minutes, or for an hour at a higher price. What is kept for an hour is written once; otherwise each turn
- * after a longer pause writes everything again. Entries for an hour come before others, so all have the same life.
+ * An entry lives for five minutes, or for an hour at a higher price. Where pauses are longer than five minutes, an hour is cheaper,
+ * because otherwise each turn writes everything again. All entries of a request have the same life, since long ones must come first.
  */
 import type Anthropic from "@anthropic-ai/sdk";
 import type { CacheHint, ModelRequest } from "../ports/provider.ts";

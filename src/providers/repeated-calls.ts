@@ -94,7 +94,7 @@ function othersTextOf(message: ModelMessage): string[] {
   return message.content.flatMap((part) => (part.type === "text" ? [part.text.replaceAll(skillTexts, "")] : []));
 }
 
-/** Nobody else's text can have this tag (fence.ts). */
+/** Only our own text can have this tag, because fence.ts escapes it in all others. */
 const skillTexts = /<skills>\n[\s\S]*?\n<\/skills>/g;
 
 /**

@@ -47,7 +47,7 @@ export const rolesInRow = new RegExp(
   "i",
 );
 
-/** What stands between a result and what a person says after it, where a server wants the model to speak first. */
+/** The model's words between a result and a person's next message, for servers that don't take a person's message behind a result. */
 export const bridgeText = "I have the results.";
 
 /**

@@ -1,7 +1,6 @@
 /**
- * Whether the services' caches work: of the tokens that a request sends again, because the one before it in the same
- * conversation had them moments ago, how many came from the cache. So first requests don't count, nor mentions that nobody
- * follows, nor what comes after a pause in which a cache forgets.
+ * Whether the services' caches work. Counts only the tokens that the request before in the same conversation had sent, too, and not
+ * long ago: first requests, single mentions and requests after long pauses can't come from a cache.
  */
 import { elapsedSince } from "../lib/elapsed.ts";
 import { toIsoDate } from "../lib/iso-date.ts";

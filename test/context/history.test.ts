@@ -135,7 +135,7 @@ describe("history", () => {
     expect((await next()).messages.length).toBe(62);
   });
 
-  test("is shown as it was sent until it outgrows its limit, and then half of it at once, with stubs of older results", async () => {
+  test("a history stays as it was sent until it outgrows its limit; then its older half goes at once, and older results become stubs", async () => {
     const result = `begin ${"line of a file\n".repeat(100)} end`;
     const builder = world.builder({ history: world.history({ maxTokens: 4_000 }) });
     let before: ModelMessage[] = [];
@@ -208,7 +208,7 @@ describe("history", () => {
     expect(messages.length).toBe(5);
   });
 
-  test("is bounded in the store, whatever is said", async () => {
+  test("a stored history is bounded, whatever is said", async () => {
     const builder = world.builder();
     for (let index = 0; index < 130; index++) {
       await builder.remember(exchange(`t${index}`, "x".repeat(20_000), [answer("y")]));

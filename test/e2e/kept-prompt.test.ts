@@ -101,7 +101,7 @@ describe("the model is told", () => {
     ["a note", aboutVault, "PELICAN-31"],
     ["the body of a skill", aboutSchedules, howToSchedule],
   ])(
-    "%s that the message needs: at first, again, in another thread, and after starting over",
+    "the model is told %s that the message needs: at first, again, in another thread, and after starting over",
     async (_, text, fact) => {
       const { say, place } = startThread();
       expect(readIn(await say(text))).toContain(fact);
@@ -113,7 +113,7 @@ describe("the model is told", () => {
     },
   );
 
-  test("what a person has attached, also in the next turn", async () => {
+  test("the model reads what a person has attached, also in the next turn", async () => {
     const { say } = startThread();
     const file = { name: "menu.txt", mimeType: "text/plain", content: "On Friday there is HERRING-7.\n" };
     const attachments = [await ann.upload(randomUUID(), file)];
@@ -121,7 +121,7 @@ describe("the model is told", () => {
     expect(readIn(await say("and who likes that?"))).toContain("HERRING-7");
   });
 
-  test("what a tool has said, in the same turn and two turns later", async () => {
+  test("the model reads what a tool has said, in the same turn and two turns later", async () => {
     const { say } = startThread();
     const calls = ['write_file {"path":"birds.txt","content":"HERON-58"}', 'read_file {"path":"birds.txt"}'];
     expect(readIn(await say("which bird is it?", { calls })).match(/HERON-58/g)).toHaveLength(2);
@@ -129,7 +129,7 @@ describe("the model is told", () => {
     expect(readIn(await say("which one was it?")).match(/HERON-58/g)?.length).toBeGreaterThanOrEqual(2);
   });
 
-  test("what people have approved, in the next turn and in another thread", async () => {
+  test("the model is told what people have approved, in the next turn and in another thread", async () => {
     const { say } = startThread();
     await say("publish it", { calls: ['shell_exec {"command":"echo GREBE-4","network":["example.com"]}'] });
     const decided = /GREBE-4.{0,80}approved.{0,80}decided by Ann/s;
@@ -137,7 +137,7 @@ describe("the model is told", () => {
     expect(readIn(await startThread().say("hello"))).toMatch(decided);
   });
 
-  test("who speaks, by name and id, and the time, also if another person goes on", async () => {
+  test("the model is told who speaks, by name and id, and the time, also if another person goes on", async () => {
     const { say } = startThread();
     const ben = await createChatClient(remora.url, remora.token, "ben");
     const minutes = () => new Date().toISOString().slice(0, 16);

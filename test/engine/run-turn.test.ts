@@ -76,7 +76,7 @@ describe("an answer without tools", () => {
     expect(turn.brokenCost).toBeGreaterThan(0);
   });
 
-  test("that broke off for good costs what the service had counted, and no estimate besides", async () => {
+  test("an answer that broke off for good costs what the service had counted, and no estimate besides", async () => {
     const priceOf = () => ({ input: 1, output: 1_000, cacheRead: 0, cacheWrite: 0 });
     const usage = { inputTokens: 1_000, outputTokens: 0, cacheReadTokens: 500, cacheWriteTokens: 0 };
     const [cut] = fails("provider.cut", "the connection broke", true);
