@@ -80,6 +80,8 @@ export interface TurnRecord {
   abort?: AbortCause;
   /** True once the platform has accepted the final text. */
   isDelivered: boolean;
+  /** Set while the turn still runs although people have seen how it ended: its changes are settled, and memory is written. */
+  isEndShown?: boolean;
   /** The visible text of an unfinished last step, which the reply keeps. */
   unfinishedText?: string;
   /** People were asked to add to a budget. */

@@ -119,9 +119,8 @@ async function tellDirect(stage: Stage): Promise<Said> {
   keep(stage, "Something that takes long", long);
   slack.people.stopStream(ann, { ts: long.ts, channel: stage.channel });
   await answered(stage, long, "Stopped");
+  await state(stage, long, "active");
   keep(stage, "Ann presses Slack's stop button", long);
-  // Its record may end after what people see.
-  while (!(await command(stage, "status")).includes("0 running, 0 waiting"));
   await command(stage, "new");
   await state(stage, long, "closed");
   keep(stage, "/remora new: the newest session is over", long);

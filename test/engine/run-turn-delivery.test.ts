@@ -1,17 +1,40 @@
 /** Turns whose answer can't be delivered: nobody would see it, or the service accepts nothing. */
 import { describe, expect, test } from "vitest";
+import { workIn } from "../../src/engine/conversation/active-turns.ts";
 import { runTurn } from "../../src/engine/turn/run-turn.ts";
+import { TurnAbort } from "../../src/lib/abort.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
 import { type Log, silentLog } from "../../src/lib/log.ts";
 import { replyLost } from "../../src/platforms/shared/platform-error.ts";
 import { createDelivery } from "../../src/response/deliver.ts";
 import { createRecordingReply } from "../doubles/recording-reply.ts";
-import { toolSpec } from "../doubles/records.ts";
+import { toolSpec, turnRecord } from "../doubles/records.ts";
 import { calls, says } from "../doubles/scripted-provider.ts";
 import type { StageDoubleOptions } from "../doubles/turn-deps.ts";
 import { doubles, never, run, start, useDoubles } from "./run-turn-world.ts";
 
 useDoubles();
+
+test.each([
+  ["an answer", "done", never],
+  ["that it was stopped", "stopped", AbortSignal.abort(new TurnAbort("stopped"))],
+  ["nothing more, as its message is gone,", "stopped", AbortSignal.abort(new TurnAbort("withdrawn"))],
+] as const)(
+  "once people have seen %s, a turn that is still written to memory is no work in its conversation",
+  async (_, state, signal) => {
+    const work: string[] = [];
+    const look = async () => void work.push(await workIn(doubles.ledger, turnRecord().conversationId));
+    const reply = createRecordingReply();
+    const { finish, fail } = reply;
+    Object.assign(reply, {
+      finish: (...shown: Parameters<typeof finish>) => look().then(() => finish(...shown)),
+      fail: (...shown: Parameters<typeof fail>) => look().then(() => fail(...shown)),
+    });
+    const { end } = await run({ steps: [says("Hello Ann!")], saveEpisode: look, reply }, turnRecord(), signal);
+    expect(end).toBe(state);
+    expect(work).toEqual(["running", "none"]);
+  },
+);
 
 describe("where nobody would see it any more", () => {
   const closed = () => {

@@ -14,10 +14,13 @@ export async function activeTurns(
   return entries.map((entry) => entry.body);
 }
 
-/** What goes on in a conversation besides this turn. Its cards and questions count, except for budgets, which end with it. */
+/**
+ * What goes on in a conversation besides this turn, and besides what turns do when people have seen their end. Cards and
+ * questions count, except for budgets, which end with their turn.
+ */
 export async function workIn(ledger: Ledger, conversationId: string, besides?: string): Promise<Work> {
   const turns = await ledger.list("turn", { states: ["running", "parked"], group: conversationId });
-  const others = turns.filter(({ id }) => id !== besides);
+  const others = turns.filter(({ id, state, body }) => id !== besides && !(state === "running" && body.isEndShown));
   if (others.some(({ state }) => state === "running")) return "running";
   // Also one whose card was answered just now.
   if (others.length > 0) return "waiting";

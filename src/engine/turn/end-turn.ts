@@ -55,7 +55,7 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     const footer = await deps.footer(turn, "done");
     await deliverEnd(run, (to, note) => to.finish(note + said, isWithout ? [] : files, footer, notes));
     turn.isDelivered = true;
-    await run.save();
+    await saveShown(run);
     // The answer leaves the process before the work that nobody waits for.
     await setImmediate();
   }
@@ -106,6 +106,7 @@ export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sent
   const reason = mark + run.turn.failure;
   const footer = await run.deps.footer(run.turn, state);
   await deliverEnd(run, (to, note) => to.fail(note + text, reason, footer));
+  await saveShown(run);
   await settleDrafts(run, state);
   return await end(run, state);
 }
@@ -144,6 +145,7 @@ async function endUnsaid(run: TurnRun): Promise<TurnEnd> {
   run.progress.stop();
   run.turn.failure = "Its message was deleted.";
   await run.delivery.finish("", []);
+  await saveShown(run);
   return await end(run, "stopped");
 }
 
@@ -182,6 +184,12 @@ export async function endUnseen(run: TurnRun, thrown: unknown): Promise<TurnEnd>
   return await end(run, turn.ending?.state ?? "failed");
 }
 
+/** What follows may take a while, and nobody waits for it. */
+async function saveShown({ turn, save }: TurnRun): Promise<void> {
+  turn.isEndShown = true;
+  await save();
+}
+
 async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<TurnEnd> {
   const { turn, deps } = run;
   turn.endedAt ??= Date.now();
@@ -192,6 +200,7 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
   dropEphemeral(run);
   delete turn.ending;
   delete turn.undelivered;
+  delete turn.isEndShown;
   await run.save(state);
   deps.events.emit("turn.finished", {
     ...run.fields,
