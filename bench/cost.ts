@@ -13,7 +13,9 @@
  * Prints one JSON line. `node bench/cost.ts [story …]` plays only the stories whose names begin so.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { type ModelDouble, startModelDouble } from "../test/doubles/model.ts";
 import { blocksOf } from "../test/doubles/prompt-cache.ts";
 import { createHome, startRemora } from "../test/doubles/remora-in-process.ts";
@@ -76,6 +78,21 @@ function createPauses() {
 }
 
 const maxTries = 200;
+const retryMs = 10;
+const maxEndMs = 30_000;
+
+/** What people see last is not the end: the agent still records the turn, and with it when it ended. */
+async function untilEnded(workspace: string, count: number): Promise<void> {
+  const folder = join(workspace, "brain/corpus");
+  const began = performance.now();
+  for (;;) {
+    const files = (await readdir(folder)).filter((name) => name.endsWith(".jsonl"));
+    const logs = await Promise.all(files.map((name) => readFile(join(folder, name), "utf8")));
+    if (logs.join("").split('"turn.finished"').length > count) return;
+    if (performance.now() - began > maxEndMs) throw new Error(`turn ${count} has not ended`);
+    await pause(retryMs);
+  }
+}
 
 /** Plays the model's part, in the order in which it is asked. */
 function scripted(double: ModelDouble, turns: readonly Turn[]) {
@@ -120,12 +137,18 @@ async function play({ platform, turns, model = sonnet, hasNotes = false }: Playe
   if (hasNotes) writeFileSync(join(home.workspace, "knowledge/notes.md"), notes(200));
   const keys = { ANTHROPIC_API_KEY: "bench-key", OPENAI_API_KEY: "bench-key" };
   const chat = await openChat(platform, (env) => startRemora(home, { ...keys, REMORA_CONFIG: config, ...env }));
-  if (hasNotes) await untilFound(chat, double);
+  let count = 0;
+  const say = async (said: Turn) => {
+    await chat.say(said);
+    count += 1;
+    await untilEnded(home.workspace, count);
+  };
+  if (hasNotes) await untilFound(say, double);
   script.restart();
   for (const [index, said] of turns.entries()) {
     script.begin(index);
     pauses.pass(said.minutes);
-    await chat.say(said);
+    await say(said);
     script.end();
   }
   await chat.close();
@@ -137,12 +160,12 @@ async function play({ platform, turns, model = sonnet, hasNotes = false }: Playe
 }
 
 /** Documents are read in the background. Asks in the DM, whose episodes no channel finds. */
-async function untilFound(chat: Chat, double: ModelDouble): Promise<void> {
+async function untilFound(say: Chat["say"], double: ModelDouble): Promise<void> {
   const [about] = oneLiners(1, { place: "dm" });
   const isFound = () => JSON.stringify(double.requests.at(-1)?.body ?? "").includes("Note 12 about");
   for (let tries = 0; about !== undefined && !isFound(); tries++) {
     if (tries === maxTries) throw new Error("the notes are not found");
-    await chat.say(about);
+    await say(about);
   }
 }
 
