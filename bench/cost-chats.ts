@@ -46,7 +46,6 @@ async function openPage(start: Start): Promise<Chat> {
 
 async function openSlack(start: Start): Promise<Chat> {
   const slack = await createSlackDouble();
-  slack.limits.isEnforced = false;
   const { botToken, appToken, apiUrl, ann, general } = slack;
   const remora = await start({ SLACK_BOT_TOKEN: botToken, SLACK_APP_TOKEN: appToken, SLACK_API_URL: apiUrl });
   await slack.until(() => slack.sockets.count() === 1, patienceMs);

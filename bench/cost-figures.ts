@@ -3,6 +3,7 @@ import { estimateTokens } from "../src/context/tokens.ts";
 import { shippedPrices } from "../src/usage/price-table.ts";
 import { type Block, block, type CacheKind, createPromptCache, dollarsFor } from "../test/doubles/prompt-cache.ts";
 import type { Turn } from "./cost-stories.ts";
+import { median } from "./statistics.ts";
 
 export interface Model {
   name: string;
@@ -45,9 +46,9 @@ export function figuresOf(turns: readonly Turn[], { asked, sent }: { asked: Aske
   const [each, bares] = [priced(asked, sent, model), priced(asked, barePrompts(turns, asked, sent), model)];
   const [ours, bare] = [totalOf(each), totalOf(bares)];
   const both = (value: (total: Total) => number) => ({ ours: value(ours), bare: value(bare) });
-  const centsOf = (number: number) => totalOf(each.filter((_, at) => asked[at]?.turn === number - 1)).dollars * 100;
-  const oneLines = turns.some(({ calls }) => calls.length > 0) ? [] : [12, 100];
-  const shown = oneLines.filter((number) => number <= turns.length);
+  const ofTurn = (all: readonly Total[], turn: number) => all.filter((_, at) => asked[at]?.turn === turn);
+  const centsIn = (all: readonly Total[]) => turns.map((_, turn) => totalOf(ofTurn(all, turn)).dollars * 100);
+  const cents = centsIn(each);
   return {
     requests: asked.length,
     ratio: rounded(ours.dollars / bare.dollars),
@@ -56,11 +57,38 @@ export function figuresOf(turns: readonly Turn[], { asked, sent }: { asked: Aske
     promptTokens: both(({ tokens }) => tokens),
     readShare: both(({ read, tokens }) => rounded(read / tokens)),
     writtenTokens: both(({ written }) => written),
-    ...(shown.length === 0
+    ...(turns.some(({ calls }) => calls.length > 0)
       ? {}
-      : { centsOfLine: Object.fromEntries(shown.map((one) => [one, rounded(centsOf(one))])) }),
+      : { centsOfLine: { ours: ofLines(cents), bare: ofLines(centsIn(bares)) } }),
+    ...cutsIn(turns, each, asked, cents),
   };
 }
+
+/** A single line can be the one that pays for a cut, so the hundredth stands beside those around it. */
+function ofLines(cents: readonly number[]) {
+  const around = cents.slice(89, 110);
+  const shown = [12, 100].filter((number) => number <= cents.length);
+  return {
+    ...Object.fromEntries(shown.map((number) => [number, rounded(cents[number - 1] ?? 0)])),
+    ...(around.length < 21 ? {} : { around100: { median: rounded(median(around)), mean: rounded(mean(around)) } }),
+  };
+}
+
+/** Of what the request before it had. A request that finds less in the cache follows a cut, or comes too late. */
+const leastKept = 0.8;
+
+/** The turns of one thread that wrote it to the cache anew, and what such a turn costs on average. */
+function cutsIn(turns: readonly Turn[], each: readonly Total[], asked: readonly Asked[], cents: readonly number[]) {
+  if (new Set(turns.map(({ place }) => place)).size > 1) return {};
+  const isLost = ({ read }: Total, at: number) => read < (each[at - 1]?.tokens ?? 0) * leastKept;
+  const lines = asked.flatMap(({ turn }, at) => (each.slice(at, at + 1).some((one) => isLost(one, at)) ? [turn] : []));
+  if (lines.length === 0) return {};
+  return {
+    cuts: { lines: lines.map((turn) => turn + 1), meanCents: rounded(mean(lines.map((turn) => cents[turn] ?? 0))) },
+  };
+}
+
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 const rounded = (value: number) => Number(value.toPrecision(3));
 

@@ -100,6 +100,19 @@ export function story(): Turn[] {
   return [...launch.map(([text, more], index) => turnOf("main", text, index, more)), ...others];
 }
 
+/** Threads that a mention begins, of which one in eight goes on. The first turns of some call tools, up to `maxCalls` times. */
+export function mentions(count: number, more: Partial<Turn> = {}, maxCalls = 0): Turn[] {
+  return Array.from({ length: count }, (_, index) => {
+    const place = `mention${index}`;
+    const about = questionAbout(index, topics[(index * 4) % topics.length] ?? "");
+    const calls = Array.from({ length: maxCalls === 0 ? 0 : 1 + (index % maxCalls) }, (_, step) =>
+      call("write_file", { path: `note-${index}-${step}.md`, content: remark(index + step) }),
+    );
+    const first = turnOf(place, about, index * 2, { ...more, calls });
+    return index % 8 === 0 ? [first, turnOf(place, "and what came of it?", index * 2 + 1, more)] : [first];
+  }).flat();
+}
+
 /** Notes, of which each topic finds some. */
 export function notes(count: number): string {
   const noteOf = (index: number) => {

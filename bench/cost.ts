@@ -8,7 +8,8 @@
  *   promptRatio   of prompts only, because the answers are the same
  *   readShare     share of the prompts' tokens that came from the cache
  *   writtenTokens written to the cache
- *   centsOfLine   the 12th and the 100th line
+ *   centsOfLine   the 12th and the 100th line, and of the 90th to the 110th
+ *   cuts          the lines of which most had to be written to the cache anew, because the history was cut before them
  *
  * Prints one JSON line. `node bench/cost.ts [story …]` plays only the stories whose names begin so.
  */
@@ -21,33 +22,46 @@ import { blocksOf } from "../test/doubles/prompt-cache.ts";
 import { createHome, startRemora } from "../test/doubles/remora-in-process.ts";
 import { type Chat, openChat, type PlatformName } from "./cost-chats.ts";
 import { type Asked, figuresOf, type Model } from "./cost-figures.ts";
-import { notes, oneLiners, story, type Turn, withTools } from "./cost-stories.ts";
+import { mentions, notes, oneLiners, story, type Turn, withTools } from "./cost-stories.ts";
 
 interface Played {
-  platform: PlatformName;
   turns: Turn[];
   model?: Model;
   hasNotes?: boolean;
 }
 
-const sonnet = { name: "anthropic/claude-sonnet-5-5", cache: "anthropic" } as const;
 const gpt55 = { name: "openai/gpt-5.5", cache: "prefix" } as const;
 const gpt56 = { name: "openai/gpt-5.6", cache: "breakpoints" } as const;
+const sonnet = { name: "anthropic/claude-sonnet-5-5", cache: "anthropic" } as const;
 
-const stories: Record<string, Played> = {
-  storyPage: { platform: "page", turns: story() },
-  storySlack: { platform: "slack", turns: story() },
-  storyDiscord: { platform: "discord", turns: story() },
-  storyGpt55: { platform: "page", turns: story(), model: gpt55 },
-  storyGpt56: { platform: "page", turns: story(), model: gpt56 },
-  sixty: { platform: "page", turns: oneLiners(60) },
-  sixtySlow: { platform: "page", turns: oneLiners(60, { minutes: 10 }) },
-  sixtyNotes: { platform: "page", turns: oneLiners(60), hasNotes: true },
-  sixtyTools: { platform: "page", turns: withTools(oneLiners(60)) },
-  sixtyGpt55: { platform: "page", turns: oneLiners(60), model: gpt55 },
-  sixtyGpt56: { platform: "page", turns: oneLiners(60), model: gpt56 },
-  twoHundred: { platform: "page", turns: oneLiners(200) },
+/** On each platform. */
+const everywhere: Record<string, Played> = {
+  story: { turns: story() },
+  sixty: { turns: oneLiners(60) },
+  sixtyNotes: { turns: oneLiners(60), hasNotes: true },
+  sixtyTools: { turns: withTools(oneLiners(60)) },
+  twoHundred: { turns: oneLiners(200) },
 };
+
+const onThePage: Record<string, Played> = {
+  storyGpt55: { turns: story(), model: gpt55 },
+  storyGpt56: { turns: story(), model: gpt56 },
+  sixtySlow: { turns: oneLiners(60, { minutes: 10 }) },
+  sixtyGpt55: { turns: oneLiners(60), model: gpt55 },
+  sixtyGpt56: { turns: oneLiners(60), model: gpt56 },
+  mentions: { turns: mentions(40) },
+  mentionsSlow: { turns: mentions(40, { minutes: 10 }) },
+  mentionsTools: { turns: mentions(40, {}, 4) },
+};
+
+const platforms = { Page: "page", Slack: "slack", Discord: "discord" } as const;
+
+const stories = Object.fromEntries<Played & { platform: PlatformName }>([
+  ...Object.entries(everywhere).flatMap(([name, played]) =>
+    Object.entries(platforms).map(([suffix, platform]) => [`${name}${suffix}`, { ...played, platform }] as const),
+  ),
+  ...Object.entries(onThePage).map(([name, played]) => [name, { ...played, platform: "page" }] as const),
+]);
 
 /** The agent must take the double for the services themselves, because it sends other servers less. */
 function leadTo(double: ModelDouble): () => void {
@@ -127,7 +141,7 @@ function scripted(double: ModelDouble, turns: readonly Turn[]) {
   };
 }
 
-async function play({ platform, turns, model = sonnet, hasNotes = false }: Played) {
+async function play({ platform, turns, model = sonnet, hasNotes = false }: Played & { platform: PlatformName }) {
   const [home, double] = [await createHome(), await startModelDouble()];
   const [restore, pauses, script] = [leadTo(double), createPauses(), scripted(double, turns)];
   const [provider = "", name] = model.name.split("/");
