@@ -78,6 +78,16 @@ describe("OpenAI's cache", () => {
   });
 });
 
+test("a breakpoint at a tool's result ends what is written from GPT-5.6 on, and is no part of the result", () => {
+  const text = "word ".repeat(1_200);
+  const result = (mark: object) => {
+    const item = { type: "function_call_output", call_id: "1", output: [{ type: "input_text", text, ...mark }] };
+    return blocksOf(JSON.stringify({ input: [item] }))[0] ?? expect.fail();
+  };
+  const [plain, marked] = [result({}), result({ prompt_cache_breakpoint: { mode: "explicit" } })];
+  expect(marked).toEqual({ ...plain, mark: "30m" });
+});
+
 describe("the kept share of a request", () => {
   const claude = (system: string, ...said: string[]) =>
     JSON.stringify({

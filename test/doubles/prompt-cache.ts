@@ -66,9 +66,7 @@ const claude = z.looseObject({
 const gpt = z.looseObject({
   tools: z.array(part).default([]),
   instructions: z.string().default(""),
-  input: z.array(
-    z.looseObject({ role: z.string().optional(), content: parts.optional(), type: z.string().optional() }),
-  ),
+  input: z.array(z.looseObject({ role: z.string().optional(), content: parts.optional(), output: parts.optional() })),
 });
 
 /** The blocks of a request to the Messages API or the Responses API, in the order in which services read them. */
@@ -87,12 +85,20 @@ function claudeBlocks({ tools, system, messages }: z.infer<typeof claude>): Bloc
 
 function gptBlocks({ tools, instructions, input }: z.infer<typeof gpt>): Block[] {
   const said = input.flatMap((item) => {
-    const { content, ...rest } = item;
-    if (content === undefined) return [block(rest, item.type === "function_call_output")];
+    const { content, output, ...rest } = item;
+    // One block for all parts of a result, with the breakpoint of its last one.
+    if (output !== undefined) return [block({ ...rest, ...unmarked(output) }, true)];
+    if (content === undefined) return [block(rest)];
     const isEnd = (index: number) => rest.role === "user" && index === content.length - 1;
     return content.map((one, index) => block({ ...rest, ...one }, isEnd(index)));
   });
   return [...tools.map((tool) => block(tool)), ...(instructions === "" ? [] : [block({ instructions })]), ...said];
+}
+
+function unmarked(output: readonly Record<string, unknown>[]): Record<string, unknown> {
+  const texts = output.map(({ prompt_cache_breakpoint: _mark, ...one }) => one);
+  const { prompt_cache_breakpoint: mark } = output.at(-1) ?? {};
+  return { output: texts, ...(mark === undefined ? {} : { prompt_cache_breakpoint: mark }) };
 }
 
 export function block(content: Record<string, unknown>, isEnd = false): Block {
