@@ -19,6 +19,7 @@ import { defaultTimeouts, longestMs, type Timeouts } from "./patience.ts";
 import { digestOfKey } from "./refused-keys.ts";
 import { mayCall, modelOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
+import { createTextOnlyFallback } from "./text-only.ts";
 import { createPictureFallback } from "./without-pictures.ts";
 
 export interface AnthropicOptions extends SettingNames {
@@ -61,6 +62,7 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
   );
   const pictures = createPictureFallback();
   const parameters = createParameterFallback();
+  const textOnly = createTextOnlyFallback();
   return {
     name: "anthropic",
     model: `anthropic/${model}`,
@@ -71,16 +73,18 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
       const wanted = { effort, endUser: request.endUser };
       const life = { isHourCheaper: options.isHourCheaper?.(`anthropic/${place.model}`) ?? false, isOwn };
       const sent = [...cacheParameters(request.cache, life).sent, ...claudeParameters(place.model, wanted).sent];
-      const answer = (asked: ModelRequest, leftOut: ReadonlySet<string>) => {
+      const answer = (asked: ModelRequest, given: ModelRequest, leftOut: ReadonlySet<string>) => {
         const chosen = claudeParameters(place.model, wanted, leftOut);
         const { mark, betas } = cacheParameters(request.cache, life, leftOut);
         const all = [...chosen.betas, ...betas];
         const headers = { ...keyHeader(), ...(all.length === 0 ? {} : { "anthropic-beta": all.join(",") }) };
-        const open = (call: StreamCall) => ask(place, withClient, asked, { ...chosen, headers, mark }, call);
+        const open = (call: StreamCall) => ask(place, withClient, given, { ...chosen, headers, mark }, call);
         return guardedStream({ place, timeouts, request: asked, open }, signal);
       };
       return pictures.stream(place.model, request, (asked) =>
-        parameters.stream(place.model, sent, (leftOut) => answer(asked, leftOut), request.tries),
+        textOnly.stream(place.model, asked, (given) =>
+          parameters.stream(place.model, sent, (leftOut) => answer(asked, given, leftOut), request.tries),
+        ),
       );
     },
   };

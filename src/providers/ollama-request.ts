@@ -4,7 +4,7 @@ import { isJsonObject } from "../lib/json.ts";
 import type { Json } from "../ports/message.ts";
 import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
-import { inputOf, mayCall, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
+import { inputOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 
 type Think = boolean | "low" | "medium" | "high" | "max";
 
@@ -42,7 +42,7 @@ export function chatRequest(
     ...(think === undefined ? {} : { think: think as NonNullable<ChatRequest["think"]> }),
     ...(keepAlive === undefined ? {} : { keep_alive: keepAlive }),
   };
-  if (!mayCall(request)) return sent;
+  if (request.tools.length === 0) return sent;
   const tools = request.tools.map((tool) => ({
     type: "function",
     function: { name: tool.name, description: wellFormed(tool.description), parameters: tool.parameters },

@@ -22,6 +22,7 @@ import { createParameterFallback, type OptionalParameter } from "./optional-para
 import { defaultTimeouts, type Timeouts } from "./patience.ts";
 import { tokensIn } from "./reported-usage.ts";
 import { alternatingMessages, modelOf, rolesInRow } from "./request-mapping.ts";
+import { createTextOnlyFallback } from "./text-only.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
 export interface OllamaOptions extends Pick<RequestSettings, "think" | "keepAlive">, SettingNames {
@@ -55,6 +56,7 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
   const { think, keepAlive } = options;
   const pictures = createPictureFallback();
   const parameters = createParameterFallback();
+  const textOnly = createTextOnlyFallback();
   return {
     name: "ollama",
     model: `ollama/${options.model}`,
@@ -62,16 +64,18 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
     promptTokens: (model) => contexts.promptTokens(model.replace(/^ollama\//, "")),
     stream(request, signal) {
       const place = ollamaPlace(modelOf(request, "ollama", options.model), { ...options, host });
-      const answer = (asked: ModelRequest, leftOut: ReadonlySet<string>) => {
+      const answer = (asked: ModelRequest, given: ModelRequest, leftOut: ReadonlySet<string>) => {
         const server = { contexts, keepAlive, think: leftOut.has(thinkParameter.name) ? undefined : think };
-        const messages = leftOut.has(rowsParameter.name) ? alternatingMessages(asked.messages) : asked.messages;
-        const open = (call: StreamCall) => ask(server, place, { ...asked, messages }, call);
+        const messages = leftOut.has(rowsParameter.name) ? alternatingMessages(given.messages) : given.messages;
+        const open = (call: StreamCall) => ask(server, place, { ...given, messages }, call);
         return guardedStream({ place, timeouts, request: asked, open }, signal);
       };
       const hasRows = alternatingMessages(request.messages).some((one, index) => one !== request.messages[index]);
       const sent = [...(think === undefined ? [] : [thinkParameter]), ...(hasRows ? [rowsParameter] : [])];
       return pictures.stream(place.model, request, (asked) =>
-        parameters.stream(place.model, sent, (leftOut) => answer(asked, leftOut), request.tries),
+        textOnly.stream(place.model, asked, (given) =>
+          parameters.stream(place.model, sent, (leftOut) => answer(asked, given, leftOut), request.tries),
+        ),
       );
     },
   };

@@ -50,21 +50,16 @@ export function completionBody(
         marking,
       ),
     ],
-    // Compatible servers may ignore `tool_choice`, and then answer with a call that must not run.
-    ...(request.tools.length === 0 || !(obeysToolChoice(baseUrl) || mayCall(request))
+    ...(request.tools.length === 0
       ? {}
       : {
-          ...(mayCall(request) ? {} : { tool_choice: "none" as const }),
+          ...(mayCall(request) || refused.has("tool_choice") ? {} : { tool_choice: "none" as const }),
           tools: request.tools.map((tool) => ({
             type: "function" as const,
             function: { name: tool.name, description: wellFormed(tool.description), parameters: tool.parameters },
           })),
         }),
   };
-}
-
-function obeysToolChoice(baseUrl: string): boolean {
-  return ["openai", "azure"].includes(serviceOf(baseUrl));
 }
 
 function systemMessage(

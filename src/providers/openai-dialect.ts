@@ -39,6 +39,7 @@ const optionalFields = {
   cache_control: /cache_?control/i,
   session_id: /session_?id/i,
   safety_identifier: /safety_?identifier/i,
+  tool_choice: /tool_?choice/i,
 } satisfies Record<string, RegExp>;
 
 export type OptionalField = keyof typeof optionalFields;

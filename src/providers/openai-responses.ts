@@ -61,7 +61,7 @@ export function responsesBody(
             parameters: tool.parameters,
             strict: false,
           })),
-          ...(mayCall(request) ? {} : { tool_choice: "none" as const }),
+          ...(mayCall(request) || refused.has("tool_choice") ? {} : { tool_choice: "none" as const }),
         }),
   };
 }

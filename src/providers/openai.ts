@@ -22,6 +22,7 @@ import { defaultTimeouts } from "./patience.ts";
 import { digestOfKey } from "./refused-keys.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
+import { createTextOnlyFallback } from "./text-only.ts";
 import { createPictureFallback } from "./without-pictures.ts";
 
 /** A service that refuses more than this refuses something else. */
@@ -41,6 +42,7 @@ export function createOpenAiProvider(options: OpenAiOptions, now: () => number =
     },
   );
   const pictures = createPictureFallback();
+  const textOnly = createTextOnlyFallback();
   const dialects = createDialects(options, now);
   return {
     name: "openai",
@@ -54,10 +56,12 @@ export function createOpenAiProvider(options: OpenAiOptions, now: () => number =
     stream(request, signal) {
       const place = openAiPlace(modelOf(request, "openai", options.model), options);
       const { tries = { left: Number.POSITIVE_INFINITY } } = request;
-      return pictures.stream(place.model, { ...request, tries }, (asked) => {
-        const open = (call: StreamCall) => ask(place, withClient, asked, call, dialects);
-        return guardedStream({ place, timeouts, request: asked, open }, signal);
-      });
+      return pictures.stream(place.model, { ...request, tries }, (asked) =>
+        textOnly.stream(place.model, asked, (sent) => {
+          const open = (call: StreamCall) => ask(place, withClient, sent, call, dialects);
+          return guardedStream({ place, timeouts, request: asked, open }, signal);
+        }),
+      );
     },
   };
 }

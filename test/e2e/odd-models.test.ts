@@ -110,7 +110,8 @@ const vain = "My last steps brought nothing new";
 const todo = "If something is missing, ask in other words, or for less at once.";
 
 test.each<[keyof typeof habits, number, string, string | undefined]>([
-  ["same call", 4, `⚠️ ${vain}, and the model ended without an answer. ${todo}`, "2 actions"],
+  // The last time without tools. Later last steps have none from the start.
+  ["same call", 5, `⚠️ ${vain}, and the model ended without an answer. ${todo}`, "2 actions"],
   ["unknown tools", 4, `⚠️ ${vain}, and the model ended without an answer. ${todo}`, "no actions"],
   ["twenty unknown tools", 4, `I can't search.\n\n*(${vain}, so I answered with what I had. ${todo})*`, "no actions"],
   [

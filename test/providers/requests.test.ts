@@ -2,7 +2,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/ports/provider.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
-import { apis, asking, berlin, callsIn, collect, createOpenAiChatProvider, lookUp, patient, scripted } from "./apis.ts";
+import {
+  apis,
+  asking,
+  berlin,
+  callsIn,
+  collect,
+  createOpenAiChatProvider,
+  lookUp,
+  patient,
+  scripted,
+  textIn,
+} from "./apis.ts";
 
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -273,12 +284,6 @@ describe("openai chat", () => {
     expect(events.at(-1)).toMatchObject({ type: "end", stop: "tool-calls" });
   });
 
-  test("a compatible server gets no tools where none may be called, because it may ignore `tool_choice`", async () => {
-    const { body } = await sent("openai chat", { ...afterCalls, mayCall: false });
-    expect(body).not.toHaveProperty("tools");
-    expect(body).not.toHaveProperty("tool_choice");
-  });
-
   test("a compatible server without a key is asked all the same", async () => {
     const provider = createOpenAiChatProvider({ baseUrl: `${double.url}/v1`, model: "local", timeouts: patient });
     expect((await collect(provider, asking("hello"))).at(-1)?.type).toBe("end");
@@ -305,14 +310,72 @@ test("openai responses gets the whole conversation as items, and keeps nothing a
   ]);
 });
 
-test("openai responses keeps the tools of the step before where they may not be called any more", async () => {
-  const { body: before } = await sent("openai responses");
-  await sent("openai responses", { ...afterCalls, mayCall: false });
-  expect(double.requests.at(-1)?.body).toEqual({ ...before, tool_choice: "none" });
-});
+describe("where no tool may be called", () => {
+  const mayNot = { ...afterCalls, mayCall: false as const };
 
-test("ollama gets no tools where none may be called, because it knows no `tool_choice`", async () => {
-  expect((await sent("ollama", { ...afterCalls, mayCall: false })).body).not.toHaveProperty("tools");
+  test.each([
+    ["anthropic", { tool_choice: { type: "none" } }],
+    ["openai chat", { tool_choice: "none" }],
+    ["openai responses", { tool_choice: "none" }],
+    ["ollama", {}],
+  ])("%s gets the tools of the step before, because a prompt without them is in no cache", async (name, more) => {
+    const { body: before } = await sent(name);
+    await sent(name, mayNot);
+    expect(double.requests.at(-1)?.body).toEqual({ ...before, ...more });
+  });
+
+  const call = { toolCalls: [{ name: "look_up", arguments: JSON.stringify(berlin), id: "call_a" }] };
+  const written = { content: `<tool_call>{"name": "look_up", "arguments": ${JSON.stringify(berlin)}}</tool_call>` };
+
+  test.each(
+    apis.flatMap((api) =>
+      [
+        { how: "calls one", answer: call },
+        { how: "says something and calls one", answer: { content: "I look.", ...call } },
+        { how: "writes a call", answer: written },
+      ].map((row) => ({ api, name: api.name, ...row })),
+    ),
+  )("a model of $name that $how all the same is asked again without tools, now and in later turns", async (row) => {
+    const provider = row.api.create(double.url);
+    double.mock.on({ predicate: ({ tools = [] }) => tools.length > 0 }, row.answer);
+    double.mock.on({ predicate: () => true }, { content: "In text alone." });
+    const asked = asking("What is the weather?", { mayCall: false });
+    const events = await collect(provider, asked);
+    expect(callsIn(events)).toEqual([]);
+    const voided = events.findLastIndex(({ type }) => type === "restart");
+    expect(events[voided]).toMatchObject({ usage: expect.anything() });
+    expect(textIn(events.slice(voided))).toBe("In text alone.");
+    expect(events.at(-1)).toMatchObject({ type: "end", stop: "end" });
+    expect(textIn(await collect(provider, asked))).toBe("In text alone.");
+    const withTools = double.requests.map(({ body }) => [body.tools ?? []].flat().length > 0);
+    expect(withTools).toEqual([true, false, false]);
+  });
+
+  const refusalOf = (status: number, message: string) =>
+    ({ type: "answer", status, body: JSON.stringify({ error: { message, type: "invalid_request_error" } }) }) as const;
+
+  test.each([
+    [
+      "OpenRouter",
+      404,
+      "No endpoints found that support the provided 'tool_choice' value. To learn more, visit: https://openrouter.ai",
+    ],
+    ["Groq", 400, "Tool choice is none, but model called a tool"],
+    ["LiteLLM", 400, "litellm.UnsupportedParamsError: bedrock does not support parameters: {'tool_choice': 'none'}"],
+    ["a strict gateway", 400, "Unrecognized request argument supplied: tool_choice"],
+    ["a server of another kind", 422, "tool_choice: unexpected value; permitted: 'auto'"],
+    ["a server that wants calls", 400, "tools were given, but none may be called"],
+  ])("people get an answer from a service that refuses that, as %s does", async (_who, status, message) => {
+    const provider = createOpenAiChatProvider({ baseUrl: `${double.url}/v1`, model: "local", timeouts: patient });
+    double.failNext(refusalOf(status, message));
+    const asked = asking("hello", { mayCall: false });
+    expect((await collect(provider, asked)).at(-1)).toMatchObject({ type: "end" });
+    const before = double.requests.length;
+    await collect(provider, asked);
+    // Learned once.
+    expect(double.requests.length).toBe(before + 1);
+    expect(double.requests.at(-1)?.body).not.toHaveProperty("tool_choice");
+  });
 });
 
 test("ollama gets images as bytes, arguments as objects and results by tool name", async () => {
