@@ -47,6 +47,7 @@ const onThePage: Record<string, Played> = {
   storyGpt55: { turns: story(), model: gpt55 },
   storyGpt56: { turns: story(), model: gpt56 },
   sixtySlow: { turns: oneLiners(60, { minutes: 10 }) },
+  sixtyBursts: { turns: oneLiners(60).map((turn, index) => (index % 5 === 0 ? { ...turn, minutes: 20 } : turn)) },
   sixtyGpt55: { turns: oneLiners(60), model: gpt55 },
   sixtyGpt56: { turns: oneLiners(60), model: gpt56 },
   mentions: { turns: mentions(40) },

@@ -15,7 +15,7 @@ import { isKnownService } from "../providers/patience.ts";
 import { createRefusedKeys } from "../providers/refused-keys.ts";
 import { createProviders, type ProviderStatus, warningsOf } from "../providers/select.ts";
 import { createProxyRules } from "../proxy/proxy-rules.ts";
-import { createPriceList, isHourCheaper, type PriceOf } from "../usage/prices.ts";
+import { cachePriceOf, createPriceList, type PriceOf } from "../usage/prices.ts";
 import { type BudgetedUsageMeter, createUsageMeter } from "../usage/usage.ts";
 import { endingChecks } from "./model-endings.ts";
 import { type AppOptions, type Role, takesTurns } from "./options.ts";
@@ -49,7 +49,7 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
   });
   const chosenBy = {
     refusesDemo: refusesDemo(settings, role),
-    isHourCheaper: (model: string) => isHourCheaper(priceOf(model) ?? noPrice),
+    cachePriceOf: (model: string) => cachePriceOf(priceOf(model) ?? noPrice),
   };
   const {
     providers: ready,

@@ -187,11 +187,8 @@ function render(
 function cacheHint({ conversationId, startedAt }: TurnRecord, exchanges: readonly Exchange[]): CacheHint {
   const key = createHash("sha256").update(conversationId).digest("base64url").slice(0, 24);
   const newest = exchanges.slice(-maxPauses);
-  const pauses = newest
-    .map(({ endedAt }, index) => (newest[index + 1]?.messages[0]?.at ?? startedAt) - endedAt)
-    .sort((one, other) => one - other);
-  const pauseMs = pauses[Math.floor(pauses.length / 2)];
-  return pauseMs === undefined ? { key } : { key, pauseMs: Math.max(0, pauseMs) };
+  const next = (index: number) => newest[index + 1]?.messages[0]?.at ?? startedAt;
+  return { key, pausesMs: newest.map(({ endedAt }, index) => Math.max(0, next(index) - endedAt)) };
 }
 
 function shortened(exchanges: readonly Exchange[], contextTokens: number): Exchange[] {

@@ -19,8 +19,16 @@ export interface Tries {
 export interface CacheHint {
   /** A digest that names nobody. Services send requests with the same key to where their common beginning is cached. */
   key: string;
-  /** How long the pauses between this conversation's turns usually are. Undefined in its first turn. */
-  pauseMs?: number;
+  /** The newest pauses between this conversation's turns. Empty in its first turn. */
+  pausesMs: readonly number[];
+}
+
+/** What tokens of a prompt cost by how they meet a cache, times the price of the input. */
+export interface CachePrice {
+  read: number;
+  write: number;
+  /** For what stays for an hour. */
+  writeHour: number;
 }
 
 /** Stable parts come first so that the provider can cache the beginning of the prompt. */

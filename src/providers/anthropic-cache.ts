@@ -6,11 +6,12 @@
  *   previous end   where the last request ended, because the service looks back only 20 blocks from a breakpoint
  *   the one before if more than 20 blocks lie between, because the last request may have failed or gone to another service
  *
- * An entry lives for five minutes, or for an hour at a higher price. Where pauses are longer than five minutes, an hour is cheaper,
- * because otherwise each turn writes everything again. All entries of a request have the same life, since long ones must come first.
+ * An entry lives for five minutes, or for an hour at a higher price (cache-habits.ts). Where pauses are longer than five minutes, an
+ * hour is cheaper, because otherwise each turn writes everything again. Entries for an hour come before others.
  */
 import type Anthropic from "@anthropic-ai/sdk";
-import type { CacheHint, ModelRequest } from "../ports/provider.ts";
+import type { ModelRequest } from "../ports/provider.ts";
+import type { CacheLife, CacheLives } from "./cache-habits.ts";
 import type { OptionalParameter } from "./optional-parameters.ts";
 import { wellFormed } from "./request-mapping.ts";
 
@@ -35,29 +36,33 @@ const cacheParameter: OptionalParameter = {
 };
 
 const hourBeta = "extended-cache-ttl-2025-04-11";
-const shortLifeMs = 5 * 60_000;
-const longLifeMs = 60 * 60_000;
 /** From a breakpoint, itself included. */
 const lookBack = 20;
 
+export interface CacheMarks {
+  stable: CacheMark | undefined;
+  said: CacheMark | undefined;
+}
+
 export interface CacheParameters {
-  mark: CacheMark | undefined;
+  marks: CacheMarks;
   betas: string[];
   /** Those that the service may refuse, the first to do without first. */
   sent: OptionalParameter[];
 }
 
-/** `isHourCheaper`: of two turns with a longer pause between them. */
 export function cacheParameters(
-  cache: CacheHint | undefined,
-  { isHourCheaper, isOwn }: { isHourCheaper: boolean; isOwn: boolean },
+  lives: CacheLives,
+  isOwn: boolean,
   leftOut: ReadonlySet<string> = new Set(),
 ): CacheParameters {
-  const pauseMs = cache?.pauseMs ?? 0;
-  const isHour = isHourCheaper && pauseMs > shortLifeMs && pauseMs < longLifeMs && !leftOut.has(hourParameter.name);
-  if (leftOut.has(cacheParameter.name)) return { mark: undefined, betas: [], sent: [cacheParameter] };
+  const isHour = lives.stable === "1h" && !leftOut.has(hourParameter.name);
+  if (leftOut.has(cacheParameter.name))
+    return { marks: { stable: undefined, said: undefined }, betas: [], sent: [cacheParameter] };
+  const markOf = (life: CacheLife): CacheMark =>
+    isHour && life === "1h" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" };
   return {
-    mark: isHour ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" },
+    marks: { stable: markOf(lives.stable), said: lives.said && markOf(lives.said) },
     // Without it, an account may silently get five minutes.
     betas: isHour && isOwn ? [hourBeta] : [],
     sent: isHour ? [hourParameter, cacheParameter] : [cacheParameter],

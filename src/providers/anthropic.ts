@@ -1,9 +1,9 @@
 /** Anthropic's Messages API through its SDK. The SDK never retries, because the cascade decides about retries. */
 import type Anthropic from "@anthropic-ai/sdk";
-import type { ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
+import type { CachePrice, ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
 import {
-  type CacheMark,
+  type CacheMarks,
   cacheParameters,
   type MessageBlocks,
   systemOf,
@@ -12,6 +12,7 @@ import {
 } from "./anthropic-cache.ts";
 import { type ClaudeParameters, claudeParameters, type Effort } from "./anthropic-parameters.ts";
 import { callBlock, carriedBlocks, createPrefix, type Prefix } from "./anthropic-thinking.ts";
+import { createCacheHabits } from "./cache-habits.ts";
 import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
 import { guardedStream, type StreamCall, type StreamPiece } from "./guarded-stream.ts";
 import { createParameterFallback } from "./optional-parameters.ts";
@@ -30,8 +31,8 @@ export interface AnthropicOptions extends SettingNames {
   /** Left out for models that are known not to have it. */
   effort?: Effort;
   timeouts?: Timeouts;
-  /** Whether the prompt of two turns costs less if the service keeps it for an hour between them. By default, never. */
-  isHourCheaper?(model: string): boolean;
+  /** By default, nobody knows what is cheaper, and prompts are kept for five minutes. */
+  cachePriceOf?(model: string): CachePrice | undefined;
 }
 
 const ownUrl = "https://api.anthropic.com";
@@ -62,6 +63,7 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
   );
   const pictures = createPictureFallback();
   const parameters = createParameterFallback();
+  const habits = createCacheHabits();
   const textOnly = createTextOnlyFallback();
   return {
     name: "anthropic",
@@ -71,14 +73,14 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
     stream(request, signal) {
       const place = anthropicPlace(modelOf(request, "anthropic", model), { ...options, baseUrl }, keyNow());
       const wanted = { effort, endUser: request.endUser };
-      const life = { isHourCheaper: options.isHourCheaper?.(`anthropic/${place.model}`) ?? false, isOwn };
-      const sent = [...cacheParameters(request.cache, life).sent, ...claudeParameters(place.model, wanted).sent];
+      const lives = habits.livesFor(place.model, request, options.cachePriceOf?.(`anthropic/${place.model}`));
+      const sent = [...cacheParameters(lives, isOwn).sent, ...claudeParameters(place.model, wanted).sent];
       const answer = (asked: ModelRequest, given: ModelRequest, leftOut: ReadonlySet<string>) => {
         const chosen = claudeParameters(place.model, wanted, leftOut);
-        const { mark, betas } = cacheParameters(request.cache, life, leftOut);
+        const { marks, betas } = cacheParameters(lives, isOwn, leftOut);
         const all = [...chosen.betas, ...betas];
         const headers = { ...keyHeader(), ...(all.length === 0 ? {} : { "anthropic-beta": all.join(",") }) };
-        const open = (call: StreamCall) => ask(place, withClient, given, { ...chosen, headers, mark }, call);
+        const open = (call: StreamCall) => ask(place, withClient, given, { ...chosen, headers, marks }, call);
         return guardedStream({ place, timeouts, request: asked, open }, signal);
       };
       return pictures.stream(place.model, request, (asked) =>
@@ -104,17 +106,17 @@ function anthropicPlace(model: string, options: AnthropicOptions & { baseUrl: st
 
 interface Chosen extends Omit<ClaudeParameters, "betas"> {
   headers: Record<string, string>;
-  mark: CacheMark | undefined;
+  marks: CacheMarks;
 }
 
 async function* ask(
   place: ProviderPlace,
   withClient: WithClient<Anthropic>,
   request: ModelRequest,
-  { body: chosen, headers, showsThinking, mark: cacheMark }: Chosen,
+  { body: chosen, headers, showsThinking, marks }: Chosen,
   call: StreamCall,
 ): AsyncGenerator<StreamPiece> {
-  const { body, mark } = messagesBody(request, place.model, cacheMark);
+  const { body, mark } = messagesBody(request, place.model, marks);
   const { signal } = call;
   // With the first request, so that a start does not wait for it.
   const { readAnswer } = await import("./anthropic-stream.ts");
@@ -127,16 +129,16 @@ async function* ask(
 function messagesBody(
   request: ModelRequest,
   model: string,
-  cacheMark: CacheMark | undefined,
+  marks: CacheMarks,
 ): { body: Anthropic.MessageCreateParamsStreaming; mark: () => string } {
-  const system = systemOf(request, cacheMark);
-  const tools = withToolMark(toolsOf(request), system, cacheMark);
+  const system = systemOf(request, marks.stable);
+  const tools = withToolMark(toolsOf(request), system, marks.stable);
   const prefix = createPrefix(system, tools);
   const messages = messagesOf(request.messages, model, prefix);
   const body: Anthropic.MessageCreateParamsStreaming = {
     model,
     max_tokens: request.maxOutputTokens,
-    messages: withBreakpoints(messages, cacheMark),
+    messages: withBreakpoints(messages, marks.said),
     stream: true,
     ...(system.length > 0 ? { system } : {}),
     ...(tools.length > 0 ? { tools } : {}),

@@ -3,7 +3,7 @@
 import { RemoraError } from "../lib/errors.ts";
 import { shownUrl } from "../lib/fetch-directly.ts";
 import type { HealthCheck } from "../ports/health.ts";
-import type { Provider } from "../ports/provider.ts";
+import type { CachePrice, Provider } from "../ports/provider.ts";
 import { addressProblem } from "./address-problem.ts";
 import { createAnthropicProvider, isClaudesOwn } from "./anthropic.ts";
 import { type Effort, knowsEffort } from "./anthropic-parameters.ts";
@@ -41,8 +41,8 @@ export interface ProviderSettings {
   keyOf?(name: "anthropic" | "openai"): string | undefined;
   preferred?: string;
   timeouts: Timeouts;
-  /** Whether a prompt that a service keeps for an hour costs less, by the model's price. By default, it is never asked for. */
-  isHourCheaper?(model: string): boolean;
+  /** By default, nobody knows what is cheaper, and prompts are kept for five minutes. */
+  cachePriceOf?(model: string): CachePrice | undefined;
   /** Rejects if only the demo model is left and the settings do not name it alone. */
   refusesDemo?: boolean;
 }
@@ -191,7 +191,7 @@ function limited(provider: Provider, { concurrency }: Concurrency): Provider {
 
 function anthropicCandidate(
   options: ProviderSettings["anthropic"],
-  { timeouts, keyOf, isHourCheaper = () => false }: ProviderSettings,
+  { timeouts, keyOf, cachePriceOf = () => undefined }: ProviderSettings,
 ): ProbedProvider {
   const model = `anthropic/${options.model}`;
   const problem = problemOf(options, "anthropic");
@@ -200,7 +200,7 @@ function anthropicCandidate(
   const usual =
     isClaudesOwn(options.baseUrl) && knowsEffort(options.model) === true ? { effort: "medium" as const } : {};
   const provider = createAnthropicProvider({
-    ...{ ...usual, ...options, timeouts, isHourCheaper },
+    ...{ ...usual, ...options, timeouts, cachePriceOf },
     apiKey: () => keyOf?.("anthropic") ?? options.apiKey ?? "not-needed",
   });
   const status = { name: "anthropic", model, isReady: true, hint: whereOf(options.baseUrl) };

@@ -5,7 +5,7 @@
  *   2. the shipped table, for providers at their own address: the model itself, then the model without its date
  */
 import { createLruMap } from "../lib/lru-map.ts";
-import type { Usage } from "../ports/provider.ts";
+import type { CachePrice, Usage } from "../ports/provider.ts";
 import { type Price, type Prices, shippedPrices } from "./price-table.ts";
 
 export type PriceOf = (model: string) => Price | undefined;
@@ -57,9 +57,9 @@ export function costAt(price: Price, usage: Usage): number {
 /** What Anthropic asks for an entry that stays for an hour, times the input: https://platform.claude.com/docs/en/about-claude/pricing */
 const hourFactor = 2;
 
-/** Whether two turns with more than five minutes between them cost less if the prompt is written once and read once, not written twice. */
-export function isHourCheaper({ input, cacheRead = input, cacheWrite = input }: Price): boolean {
-  return input * hourFactor + cacheRead < 2 * cacheWrite;
+/** Undefined if the input costs nothing. */
+export function cachePriceOf({ input, cacheRead = input, cacheWrite = input }: Price): CachePrice | undefined {
+  return input > 0 ? { read: cacheRead / input, write: cacheWrite / input, writeHour: hourFactor } : undefined;
 }
 
 /** In US dollars. Undefined if the model has no price. */

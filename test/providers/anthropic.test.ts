@@ -22,6 +22,9 @@ const claude = (model = "claude-sonnet-5-5", effort?: Effort) =>
     ...(effort === undefined ? {} : { effort }),
   });
 
+/** Sonnet 5.5's. */
+const price = { read: 0.05, write: 1.25, writeHour: 2 };
+
 describe("the key", () => {
   test.each(["gateway with x-api-key", "gateway with bearer tokens"] as const)("opens a %s", async (service) => {
     await begin({ service });
@@ -83,9 +86,9 @@ describe("at Claude's own address", () => {
     await begin({ service: "anthropic" });
     withOwnAddress();
     const provider = createAnthropicProvider({
-      ...{ apiKey: "k", model: "claude-opus-5-5", timeouts: patient, isHourCheaper: () => true },
+      ...{ apiKey: "k", model: "claude-opus-5-5", timeouts: patient, cachePriceOf: () => price },
     });
-    await collect(provider, asking("hello", { cache: { key: "a", pauseMs: 20 * 60_000 } }));
+    await collect(provider, asking("hello", { cache: { key: "a", pausesMs: [20 * 60_000] } }));
     const betas = "thinking-display-updates-2026-08-18,extended-cache-ttl-2025-04-11";
     expect(double.requests.at(-1)?.headers["anthropic-beta"]).toBe(betas);
   });
@@ -179,23 +182,23 @@ describe("elsewhere", () => {
     expect(double.requests.map(({ body }) => "output_config" in body)).toEqual([true, false, true]);
   });
 
-  const slow = { cache: { key: "a", pauseMs: 20 * 60_000 } };
+  const slow = { cache: { key: "a", pausesMs: [20 * 60_000] } };
   const cached = (isCheaper = true) =>
     createAnthropicProvider({
       ...{ apiKey: "k", baseUrl: double.url, model: "claude-sonnet-5-5", timeouts: patient },
-      isHourCheaper: () => isCheaper,
+      cachePriceOf: () => (isCheaper ? price : { ...price, read: 1 }),
     });
   const livesIn = ({ body }: { body: object }) =>
     [...JSON.stringify(body).matchAll(/"cache_control":({.*?})/g)].map(([, mark]) => JSON.parse(mark ?? "").ttl);
 
   test.each([
-    ["an hour between its turns", 60 * 60_000],
-    ["five minutes between its turns", 5 * 60_000],
-    ["a moment between its turns", 1_000],
-    ["no turn before", undefined],
-  ])("a conversation with %s is kept for five minutes", async (_what, pauseMs) => {
+    ["an hour between its turns", [60 * 60_000]],
+    ["five minutes between its turns", [5 * 60_000]],
+    ["a moment between its turns", [1_000]],
+    ["no turn before", []],
+  ])("a conversation with %s is kept for five minutes", async (_what, pausesMs) => {
     await begin({ service: "anthropic" });
-    await collect(cached(), asking("hello", { cache: { key: "a", ...(pauseMs === undefined ? {} : { pauseMs }) } }));
+    await collect(cached(), asking("hello", { cache: { key: "a", pausesMs } }));
     expect(double.requests.map(livesIn)).toEqual([[undefined, undefined]]);
   });
 

@@ -99,7 +99,10 @@ async function expectSteady(
   const messages: ModelMessage[] = [];
   for (const more of growthOf(turns)) {
     messages.push(...more);
-    await collect(provider, asking("", { messages: structuredClone(messages), cache: { key: "a", pauseMs: 1_000 } }));
+    await collect(
+      provider,
+      asking("", { messages: structuredClone(messages), cache: { key: "a", pausesMs: [1_000] } }),
+    );
   }
   const bodies = from.requests.flatMap(({ path, body }) => (/chat|messages|responses/.test(path) ? [body] : []));
   expect(bodies.length).toBeGreaterThan(1);

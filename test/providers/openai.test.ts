@@ -411,7 +411,7 @@ describe("OpenAI's prompt cache", () => {
   ])("of %s with %s gets the conversation's key as “%s”, where %s knows it", async (address, model, field, apis) => {
     await start("any");
     for (const api of ["chat", "responses"] as const) {
-      await collect(world.at(address, model, { api }), asking("hello", { cache: { key: "digest" } }));
+      await collect(world.at(address, model, { api }), asking("hello", { cache: { key: "digest", pausesMs: [] } }));
       const sent = Object.entries(world.lastBody()).filter(([name]) => /cache|session/.test(name));
       expect(sent).toEqual((apis as string[]).includes(api) ? [[field, "digest"]] : []);
     }
@@ -419,7 +419,7 @@ describe("OpenAI's prompt cache", () => {
 
   test("gets a key of at most 64 characters", async () => {
     await start("openai");
-    await collect(world.at(openAi, "gpt-6-luna"), asking("hello", { cache: { key: "k".repeat(300) } }));
+    await collect(world.at(openAi, "gpt-6-luna"), asking("hello", { cache: { key: "k".repeat(300), pausesMs: [] } }));
     expect(world.lastBody().prompt_cache_key).toMatch(/^[0-9a-f]{64}$/);
   });
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { configSchema } from "../../src/config/schema.ts";
 import { priceTableDate, priceTableSources, shippedMinutePrices, shippedPrices } from "../../src/usage/price-table.ts";
-import { costAt, createPriceList, isHourCheaper } from "../../src/usage/prices.ts";
+import { cachePriceOf, costAt, createPriceList } from "../../src/usage/prices.ts";
 import { noUsage } from "../doubles/scripted-provider.ts";
 
 const official = createPriceList({ configured: {}, hasOwnAddress: () => true });
@@ -97,9 +97,9 @@ test("what a service keeps for an hour costs twice the input", () => {
 });
 
 test.each([
-  ["Claude's own", { input: 2, output: 10, cacheRead: 0.1, cacheWrite: 2.5 }, true],
-  ["a service's that asks nothing for writing", { input: 2, output: 10, cacheRead: 0.1 }, false],
-  ["a service's that reads at the price of input", { input: 2, output: 10, cacheWrite: 2.5 }, false],
-])("keeping a prompt for an hour is cheaper or not by %s prices", (_whose, price, isCheaper) => {
-  expect(isHourCheaper(price)).toBe(isCheaper);
+  ["Claude", { input: 2, output: 10, cacheRead: 0.1, cacheWrite: 2.5 }, { read: 0.05, write: 1.25, writeHour: 2 }],
+  ["a service that says nothing of caches", { input: 2, output: 10 }, { read: 1, write: 1, writeHour: 2 }],
+  ["a service that is free", { input: 0, output: 0 }, undefined],
+])("what caches cost at %s is known as multiples of the input's price", (_who, price, multiples) => {
+  expect(cachePriceOf(price)).toEqual(multiples);
 });
