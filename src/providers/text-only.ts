@@ -4,7 +4,8 @@
  * tools, and for a while without from the start:
  *
  *   Ollama, also behind OpenAI's protocol   knows no `tool_choice`: github.com/ollama/ollama/issues/17921
- *   llama.cpp                               leaves what the model writes as a call in the text (common/chat-auto-parser-generator.cpp)
+ *   llama.cpp                               keeps the tools in the prompt (of 764 tokens 726 came from its cache, without tools 183 of 283),
+ *                                           and leaves what the model writes as a call in the text (common/chat-auto-parser-generator.cpp)
  *   Groq                                    refuses the answer: github.com/OpenHands/OpenHands/issues/11725
  *   OpenRouter                              finds no server for it: github.com/polyuiislab/infiAgent/issues/19
  */
