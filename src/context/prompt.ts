@@ -113,8 +113,10 @@ function choose({ turn, ...input }: ContextInput, config: ContextConfig, sources
     recalled.digest,
     share("memory"),
   );
+  const room = Math.min(share("memory") / 4, share("memory") / 2 - before.noteTokens);
+  const few = isExact ? notes : withinNotes(notes, room);
   const found = [
-    ...(isExact || before.noteTokens === 0 ? notes : withinNotes(notes, share("memory") / 2 - before.noteTokens)),
+    ...few,
     ...skillPieces(briefs, turn.messages, { named, loaded: loadedTools(exchanges, named) }, share("skills")),
   ];
   const wanted = isExact ? found : added.length > 0 ? found.filter((piece) => !before.has(piece)) : [];
@@ -128,7 +130,8 @@ function choose({ turn, ...input }: ContextInput, config: ContextConfig, sources
     ...summary,
     ...historyPieces(exchanges),
   ]);
-  return { exchanges, summary, place, isNew, added, own, outside, repeats, before, isExact, allocation };
+  const others = added.length === 0 ? [] : notes.filter((note) => !few.includes(note));
+  return { exchanges, summary, place, isNew, added, own, outside, repeats, others, before, isExact, allocation };
 }
 
 function render(
@@ -138,7 +141,8 @@ function render(
   chosen: ReturnType<typeof choose>,
 ) {
   const { prefix, offer, recalled, clock } = sources;
-  const { exchanges, summary, place, isNew, added, own, outside, repeats, before, isExact, allocation } = chosen;
+  const { exchanges, summary, place, isNew, added, own, outside, repeats, others, before, isExact, allocation } =
+    chosen;
   const { named } = offer;
   const kept = allocation.decisions.flatMap(({ candidate, isKept }) => (isKept ? [candidate] : []));
   const leftOut = allocation.decisions.filter(({ candidate, isKept }) => !isKept && candidate.section === "skills");
@@ -179,6 +183,7 @@ function render(
       ...leftOut.map(({ candidate, reason }) => `skill ${candidate.name} left out: ${reason}`),
       // Skip memories with text from outside: nobody asked for them, and they could steer the turn or force approvals.
       ...outside.map((hit) => `memory ${hit.path} § ${hit.heading} left out: it contains text from outside`),
+      ...others.map(({ name }) => `memory ${name} left out: there was room for better ones only`),
       ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history already says it`),
     ],
   };
@@ -199,7 +204,7 @@ function shortened(exchanges: readonly Exchange[], contextTokens: number): Excha
   });
 }
 
-/** The best notes that have room beside those that the prompt has, and a few in any case. */
+/** The best notes that have room beside those that the prompt has, and a few in any case. One message gets half of all that room. */
 function withinNotes(notes: readonly TextPiece[], room: number): TextPiece[] {
   let left = Math.max(room, leastNoteTokens);
   return notes.filter(({ kind, tokens }) => {

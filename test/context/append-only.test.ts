@@ -146,6 +146,18 @@ test("an answer that the history shows does not come again as a note, and a shor
   expect([...promptText(request).matchAll(/heading="([^"]*)"/g)].map(([, heading]) => heading)).toEqual(["other day"]);
 });
 
+test("a message brings up its best notes, as many as a quarter of memory's share has room for", async () => {
+  const texts = Array.from({ length: 24 }, (_, index) => `note ${index}: ${"it is known. ".repeat(60)}`);
+  const hits = texts.map((text, index) => memoryHit(text, { heading: `note ${index}`, score: 24 - index }));
+  const [request] = await play([{ said: "what is known?", results: [] }], { memory: createMemoryDouble(hits).memory });
+  const shown = [...promptText(request ?? expect.fail()).matchAll(/heading="note (\d+)"/g)].map(([, index]) =>
+    Number(index),
+  );
+  expect(shown).toEqual(shown.map((_, index) => index));
+  expect(shown.length).toBeGreaterThan(4);
+  expect(shown.length).toBeLessThan(12);
+});
+
 test("a note that memory no longer has leaves the prompt, and only the requests from then on change", async () => {
   const { memory } = createMemoryDouble([memoryHit("the old door code is 7302"), memoryHit("tea at four")]);
   let isForgotten = false;
