@@ -1,6 +1,6 @@
 /** Builds the history of conversations, its summaries, and the context builder. */
 import { contextSettings, historySettings, historyTokens } from "../config/derive.ts";
-import { createContextBuilder } from "../context/assemble.ts";
+import { type ContinuedPrompts, createContextBuilder } from "../context/assemble.ts";
 import { type Compactor, createCompactor } from "../context/compaction.ts";
 import { createHistory, type History } from "../context/history-store.ts";
 import type { ForgettableEarlierMessages } from "../engine/turn/earlier-messages.ts";
@@ -33,7 +33,12 @@ export function openHistory({ settings, log }: AppOptions, { store, withLock }: 
 export function openCompactor(
   { settings, log }: AppOptions,
   { leases, events }: State,
-  { history, models, tools }: Pick<ContextLinks, "history" | "models" | "tools">,
+  {
+    history,
+    models,
+    tools,
+    context,
+  }: Pick<ContextLinks, "history" | "models" | "tools"> & { context: ContinuedPrompts },
 ): Compactor | undefined {
   const { contextTokens, maxOutputTokens } = contextSettings(settings);
   if (settings.config.context.compaction === "cut") return undefined;
@@ -43,6 +48,7 @@ export function openCompactor(
     tools: (conversationId) => tools.toolbox.specs(conversationId),
     preferredModel: models.choice.preferred,
     endUserOf: models.endUserOf,
+    continued: context.continued,
   });
   return {
     ...compactor,
@@ -57,7 +63,7 @@ export function openContext(
   { settings, log, redact }: AppOptions,
   { ephemeral }: Pick<State, "ephemeral">,
   { memory, registry, history, earlier, models, tools: { toolbox } }: ContextLinks,
-): ContextBuilder & ContextPreviews {
+): ContextBuilder & ContextPreviews & ContinuedPrompts {
   const context = createContextBuilder({
     ...{ history, memory, ephemeral, redact, log },
     isCompacting: settings.config.context.compaction === "model",

@@ -101,7 +101,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const earlier = createEarlierMessages({ ledger, store: state.store, platform: links.platform, limits, log });
   const history = openHistory(options, state);
   const context = openContext(options, state, { ...links, registry, history, earlier });
-  const compactor = openCompactor(options, state, { ...links, history });
+  const compactor = openCompactor(options, state, { ...links, history, context });
 
   const approvals = openApprovals(options, state, links);
   links.approvals.set(approvals);

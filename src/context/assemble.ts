@@ -18,7 +18,7 @@ import type { EphemeralTexts } from "../ports/ephemeral.ts";
 import type { Memory } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import type { ModelRequest } from "../ports/provider.ts";
-import type { NoteSource } from "../ports/shown-context.ts";
+import type { NoteSource, ShownContext } from "../ports/shown-context.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { offerOf } from "../ports/tool-offer.ts";
 import type { TurnRecord } from "../ports/turn.ts";
@@ -31,6 +31,7 @@ import type { History, ReadHistory } from "./history-store.ts";
 import { createPrefix } from "./prefix.ts";
 import { previewOf } from "./preview.ts";
 import { type Assembled, assemblePrompt, type ContextConfig } from "./prompt.ts";
+import { type ContinuedPrompt, continuePrompt } from "./prompt-request.ts";
 import { createRecall } from "./recall.ts";
 import { createRuntimeClock } from "./sections.ts";
 import { sourceKey, withCurrent, withoutGone } from "./shown.ts";
@@ -71,13 +72,24 @@ interface AssembledTurn extends Assembled {
   within(contextTokens: number): Assembled;
 }
 
-export function createContextBuilder(options: ContextBuilderOptions): ContextBuilder & ContextPreviews {
+export interface ContinuedPrompts {
+  /**
+   * The prompt of the conversation's last request and its answer, as the next request begins, and then `text`. Of `read`, what no
+   * longer holds is left out. Records nothing. `turn` has ended; its words have been removed.
+   */
+  continued(turn: TurnRecord, read: ReadHistory, text: string): Promise<ContinuedPrompt>;
+}
+
+export function createContextBuilder(
+  options: ContextBuilderOptions,
+): ContextBuilder & ContextPreviews & ContinuedPrompts {
   const { workspace, config, log, history, ephemeral } = options;
   const now = options.now ?? Date.now;
   const clock = createRuntimeClock();
   const memoryPieces = createMemoryPieces();
   const renderPrefix = createPrefix(createBrainFiles(workspace, log), config.contextTokens, config.shares);
   const steadyHistory = options.isCompacting ? createSteadyHistory(history) : undefined;
+  const skillShare = shareOf(config.contextTokens, config.shares, "skills");
   const recall = createRecall(options.memory, log, now);
   // Only log a failure, because a full disk must not stop the answer.
   const snapshots = createSnapshots(workspace, options.redact, (turnId, thrown) =>
@@ -91,10 +103,15 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
 
   async function readHistory(turn: TurnRecord, tools: readonly ToolSpec[], about: Promise<unknown>) {
     const read = await (steadyHistory ?? history).read(turn.conversationId, turn.id, tools);
-    const shown = [...read.exchanges.flatMap((exchange) => exchange.shown ?? []), ...(turn.shown ?? [])];
-    const sources = shown.flatMap(({ pieces }) => pieces.flatMap(({ source }) => source ?? []));
     await about;
-    return { ...read, known: await recall.known(sources) };
+    return { ...read, has: await askKnown(read, turn.shown) };
+  }
+
+  /** Ask after `recall.about`. */
+  async function askKnown({ exchanges }: ReadHistory, running: readonly ShownContext[] = []) {
+    const shown = [...exchanges.flatMap((exchange) => exchange.shown ?? []), ...running];
+    const known = await recall.known(shown.flatMap(({ pieces }) => pieces.flatMap(({ source }) => source ?? [])));
+    return (source: NoteSource) => known.has(sourceKey(source));
   }
 
   async function assembleTurn(input: ContextInput): Promise<AssembledTurn> {
@@ -114,13 +131,9 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     const offer = offerOf(input.tools);
     const prefix = renderPrefix(briefs, offer);
     const [stored, recalled, preferredModel, endUser] = await reads;
-    const { known, ...read } = stored;
-    const current = {
-      ...{ briefs, named: offer.named, digest: recalled.digest },
-      has: (source: NoteSource) => known.has(sourceKey(source)),
-    };
-    const share = shareOf(config.contextTokens, config.shares, "skills");
-    const exchanges = withCurrent(read.exchanges, current, share);
+    const { has, ...read } = stored;
+    const current = { briefs, named: offer.named, digest: recalled.digest, has };
+    const exchanges = withCurrent(read.exchanges, current, skillShare);
     const sources = {
       ...{ prefix, offer, briefs, recalled, clock, memoryPieces, origins: own, ephemeral },
       history: { ...read, exchanges },
@@ -163,6 +176,14 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
       drop(turn.id);
       const model = request.preferredModel ?? options.defaultModel;
       return previewOf(allocation, stored.summary, { model, budgetTokens: config.contextTokens });
+    },
+    async continued(turn, read, text) {
+      const recalled = await recall.about(turn);
+      recall.drop(turn.id);
+      const [briefs, offer] = [options.skills(turn.conversationId), offerOf(options.tools(turn.conversationId))];
+      const current = { briefs, named: offer.named, digest: recalled.digest, has: await askKnown(read) };
+      const stored = { ...read, exchanges: withCurrent(read.exchanges, current, skillShare) };
+      return continuePrompt(turn, text, { prefix: renderPrefix(briefs, offer), offer, clock, history: stored });
     },
     async remember(turn) {
       drop(turn.id);

@@ -4,7 +4,8 @@
  *   1. after a turn has ended, in the background: take the conversation's compaction lease so that only one process
  *      compacts it
  *   2. choose the turns to summarise; the newest stay as they are
- *   3. ask the model within the usage limits, with a time limit
+ *   3. ask the model within the usage limits, with a time limit: behind the prompt of the last request, which the service has in its
+ *      cache, or apart if that does not fit
  *   4. replace the turns with the summary if all of them still exist
  *
  * Nothing waits for compaction. A failure changes nothing, and a later turn tries again.
@@ -21,10 +22,11 @@ import type { ToolSpec } from "../ports/tool.ts";
 import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import type { ReadModel } from "../ports/turn-deps.ts";
 import { type AdmittedCall, type Payer, payerOf, type UsageMeter } from "../ports/usage.ts";
+import type { ContinuedPrompts } from "./assemble.ts";
 import type { Exchange } from "./history.ts";
 import type { History, ReadHistory } from "./history-store.ts";
 import { summaryOf } from "./summary.ts";
-import { createSummaryRequest } from "./summary-request.ts";
+import { continuedInstruction, draftSummary, type SummaryDraft } from "./summary-request.ts";
 
 export interface Compactor {
   /** Call after the turn has ended. Returns at once and never throws. */
@@ -49,6 +51,8 @@ export interface CompactorOptions {
   tools(conversationId: string): readonly ToolSpec[];
   preferredModel?(conversationId: string, scope: Scope): Promise<string | undefined>;
   endUserOf?(person: Pick<Payer, "platform" | "user">): Promise<string | undefined>;
+  /** Without it, each summary has a prompt of its own, which no service has in its cache. */
+  continued?: ContinuedPrompts["continued"];
   maxDurationMs?: number;
   now?(): number;
 }
@@ -115,24 +119,31 @@ export function createCompactor(options: CompactorOptions): Compactor {
     }
   }
 
+  async function draft(turn: TurnRecord, stored: ReadHistory, older: readonly Exchange[]): Promise<SummaryDraft> {
+    const { contextTokens: promptTokens, maxOutputTokens } = options;
+    const limits = { promptTokens, maxOutputTokens, summaryTokens: summaryTokens(historyTokens) };
+    const text = continuedInstruction(stored.exchanges, older.length, limits.summaryTokens);
+    // After a failure apart, for example because the model called a tool instead.
+    const hasFailed = failures.get(turn.conversationId) !== undefined;
+    const whole = hasFailed ? undefined : await options.continued?.(turn, stored, text);
+    return draftSummary(stored, older, whole, limits);
+  }
+
   async function summarize(
     turn: TurnRecord,
-    { summary: previous }: ReadHistory,
+    stored: ReadHistory,
     older: readonly Exchange[],
     permit: AdmittedCall,
     signal: AbortSignal,
   ): Promise<void> {
     const { conversationId, scope } = turn;
     const began = now();
-    const maxTokens = summaryTokens(historyTokens);
-    const limits = { promptTokens: options.contextTokens, summaryTokens: maxTokens, ...options };
-    const { request, taken } = createSummaryRequest(previous, older, limits);
+    const { request, read, ...drafted } = await draft(turn, stored, older);
     const preferredModel = await options.preferredModel?.(conversationId, scope);
     const endUser = await options.endUserOf?.(payerOf(turn));
     const asked = {
       ...request,
       isBackground: true as const,
-      declinedBy: taken.flatMap((exchange) => exchange.declinedBy ?? []),
       ...(permit.isWithoutFallback === true ? { isWithoutFallback: true } : {}),
       ...(preferredModel === undefined ? {} : { preferredModel }),
       ...(endUser === undefined ? {} : { endUser }),
@@ -143,9 +154,11 @@ export function createCompactor(options: CompactorOptions): Compactor {
     if (answer.type === "failed") throw answer.error;
     const { text, model, usage: used } = answer;
     await permit.count({ model, usage: used, addedMs: 0 });
-    if (text.trim() === "") throw emptySummary(model);
-    const summary = summaryOf(previous, taken, { text, model, at: now(), maxTokens });
-    const isKept = await history.replace(conversationId, taken, previous?.id, summary);
+    if (text.trim() === "" || answer.calls.length > 0) throw noSummary(model, answer.calls.length > 0);
+    const [taken, previousId] = [drafted.taken(), stored.summary?.id];
+    const maxTokens = summaryTokens(historyTokens);
+    const summary = summaryOf(stored.summary, taken, { text, model, at: now(), maxTokens, read });
+    const isKept = await history.replace(conversationId, taken, previousId, summary, read);
     options.events.emit("context.compacted", {
       ...{ turnId: turn.id, conversationId, userId: requesterOf(turn).id },
       ...{ turns: taken.length, isKept, model, usage: used, durationMs: now() - began },
@@ -214,11 +227,11 @@ function withoutContents(turn: TurnRecord): TurnRecord {
   return { ...turn, steps: [], messages: turn.messages.map((message) => ({ ...message, text: "", attachments: [] })) };
 }
 
-function emptySummary(model: string): RemoraError {
+function noSummary(model: string, hasCalled: boolean): RemoraError {
   return new RemoraError({
     code: "context.empty-summary",
     place: "context",
-    message: `${model} wrote no summary`,
+    message: hasCalled ? `${model} called a tool instead of writing the summary` : `${model} wrote no summary`,
     isRetryable: true,
   });
 }

@@ -43,13 +43,15 @@ export interface History {
   add(turn: TurnRecord, tools: readonly ToolSpec[]): Promise<void>;
   /**
    * Replaces these exchanges and the summary `previousId` with `summary`. If any of them has changed since it was read,
-   * for example because a person had it removed, changes nothing and resolves to false.
+   * for example because a person had it removed, or any of `read`, which the model has read beside them, changes nothing and
+   * resolves to false.
    */
   replace(
     conversationId: string,
     exchanges: readonly Exchange[],
     previousId: string | undefined,
     summary: Summary,
+    read?: readonly Exchange[],
   ): Promise<boolean>;
   /** Removes everything, or only the exchanges and words of `person`, and a summary of any of these. */
   clear(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
@@ -151,11 +153,12 @@ export function createHistory(options: HistoryOptions): History {
         else exchanges[known] = exchange;
         await save({ ...rest, exchanges: withinLimits(exchanges, maxTokens) });
       }),
-    replace: (conversationId, replaced, previousId, summary) =>
+    replace: (conversationId, replaced, previousId, summary, read = []) =>
       inOrder(conversationId, async (save) => {
         const { exchanges, summary: stored } = await load(conversationId);
         const byId = new Map(exchanges.map((exchange) => [exchange.turnId, exchange]));
-        if (stored?.id !== previousId || !replaced.every((one) => isUnchanged(one, byId.get(one.turnId)))) return false;
+        const isSame = [...replaced, ...read].every((one) => isUnchanged(one, byId.get(one.turnId)));
+        if (stored?.id !== previousId || !isSame) return false;
         for (const { turnId } of replaced) byId.delete(turnId);
         const kept = [...byId.values()];
         // At once, because the summary changes the beginning of the prompt anyway.

@@ -2,11 +2,10 @@
  * Chooses what a prompt has within a budget of tokens, and renders it: the history, then what the newest messages bring up, then
  * the running turn. If earlier exchanges don't fit, they are shortened, and what they had shown is chosen anew.
  */
-import { createHash } from "node:crypto";
 import type { ContextInput, SkillBrief } from "../ports/context.ts";
 import type { EphemeralTexts } from "../ports/ephemeral.ts";
 import { isFromOutside, type Origin } from "../ports/origin.ts";
-import type { CacheHint, ModelMessage, ModelRequest } from "../ports/provider.ts";
+import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
 import type { ShownContext } from "../ports/shown-context.ts";
 import type { ToolOffer } from "../ports/tool-offer.ts";
 import type { TurnRecord } from "../ports/turn.ts";
@@ -18,27 +17,24 @@ import {
   type Piece,
   shownPieceOf,
   skillPieces,
-  startingWith,
   summaryPieces,
   type TextPiece,
   withoutRepeats,
 } from "./candidates.ts";
 import { timeText } from "./heard.ts";
-import { type Exchange, renderExchange, shortOf } from "./history.ts";
+import { type Exchange, shortOf } from "./history.ts";
 import type { ReadHistory } from "./history-store.ts";
-import { loadedTools, withNamedCalls } from "./named-tools.ts";
+import { loadedTools } from "./named-tools.ts";
 import type { Prefix } from "./prefix.ts";
+import { asMessage, requestOf } from "./prompt-request.ts";
 import type { Recalled } from "./recall.ts";
 import { type RuntimeClock, renderNotes, renderPlace, renderShown } from "./sections.ts";
 import { shortenTranscript } from "./shorten.ts";
 import { newHits, shownBefore } from "./shown.ts";
-import { messageTokens, renderTranscript, transcriptOf, withShortIds } from "./transcript.ts";
+import { messageTokens, renderTranscript, transcriptOf } from "./transcript.ts";
 
 /** Share of the budget for what others said before the turn. */
 const maxHeardShare = 0.25;
-
-/** How many of the newest pauses say how long the next one may be. */
-const maxPauses = 8;
 
 /** Of the notes that a turn brings although the prompt has many. All that came up would soon make the history outgrow its limit. */
 const leastNoteTokens = 300;
@@ -140,10 +136,8 @@ function render(
   sources: PromptSources,
   chosen: ReturnType<typeof choose>,
 ) {
-  const { prefix, offer, recalled, clock } = sources;
-  const { exchanges, summary, place, isNew, added, own, outside, repeats, others, before, isExact, allocation } =
-    chosen;
-  const { named } = offer;
+  const { prefix, recalled } = sources;
+  const { summary, place, isNew, added, outside, repeats, others, before, isExact, allocation } = chosen;
   const kept = allocation.decisions.flatMap(({ candidate, isKept }) => (isKept ? [candidate] : []));
   const leftOut = allocation.decisions.filter(({ candidate, isKept }) => !isKept && candidate.section === "skills");
   const texts = kept.flatMap((piece) => (piece.type === "text" ? [shownPieceOf(piece)] : []));
@@ -153,33 +147,20 @@ function render(
     ...sources.shown,
     ...(isExact ? news : news.map((one) => ({ ...one, withheld: isNew ? withheld : 0, pieces: texts }))),
   ];
-  const messages = startingWith(
-    [place, ...summary.map(({ text }) => text)],
-    [
-      ...kept.flatMap((piece) => (piece.type === "history" ? renderExchange(piece.exchange, clock) : [])),
-      ...own.render(shown),
-    ],
-  );
+  const earlier = kept.flatMap((piece) => (piece.type === "history" ? [piece.exchange] : []));
   const inSystem = isExact ? renderShown({ messages: 0, at: 0, notes: [], withheld, pieces: texts }) : "";
   const system = [...prefix.system, ...(inSystem === "" ? [] : [{ text: inSystem, isCacheable: false }])];
-  const declinedBy = kept.flatMap((piece) => (piece.type === "history" ? (piece.exchange.declinedBy ?? []) : []));
+  const { maxOutputTokens } = config;
+  const own = chosen.own.render(shown);
   return {
-    request: {
-      system,
-      messages: withShortIds(withNamedCalls(messages, offer)),
-      tools: offer.defined,
-      ...(named.length === 0 ? {} : { named }),
-      maxOutputTokens: config.maxOutputTokens,
-      cache: cacheHint(turn, exchanges),
-      ...(declinedBy.length === 0 ? {} : { declinedBy }),
-    },
+    request: { ...requestOf(turn, { system, place, summary, earlier, own }, sources), maxOutputTokens },
     origins: kept.flatMap((piece) => piece.origins),
     allocation,
     shown,
     notes: [
       ...prefix.notes,
       ...recalled.problems,
-      ...own.notes,
+      ...chosen.own.notes,
       ...leftOut.map(({ candidate, reason }) => `skill ${candidate.name} left out: ${reason}`),
       // Skip memories with text from outside: nobody asked for them, and they could steer the turn or force approvals.
       ...outside.map((hit) => `memory ${hit.path} § ${hit.heading} left out: it contains text from outside`),
@@ -187,13 +168,6 @@ function render(
       ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history already says it`),
     ],
   };
-}
-
-function cacheHint({ conversationId, startedAt }: TurnRecord, exchanges: readonly Exchange[]): CacheHint {
-  const key = createHash("sha256").update(conversationId).digest("base64url").slice(0, 24);
-  const newest = exchanges.slice(-maxPauses);
-  const next = (index: number) => newest[index + 1]?.messages[0]?.at ?? startedAt;
-  return { key, pausesMs: newest.map(({ endedAt }, index) => Math.max(0, next(index) - endedAt)) };
 }
 
 function shortened(exchanges: readonly Exchange[], contextTokens: number): Exchange[] {
@@ -253,8 +227,4 @@ function ownMessages(
     ...aside,
   ];
   return { messages: [...render(shown), ...asides.slice(0, 1)], render, notes: shortenedNotes };
-}
-
-function asMessage(text: string): ModelMessage {
-  return { role: "user", content: [{ type: "text", text }] };
 }

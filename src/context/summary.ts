@@ -31,7 +31,10 @@ export const summarySchema = z.strictObject({
   turnIds: z.array(z.string()),
   /** `platform:id` of everybody whose turns these are. */
   authorIds: z.array(z.string()),
-  /** The same for the others whose messages were read before the turns. They may not see the place, so they can't read it. */
+  /**
+   * The same for others whose words the model read: before the turns, or in later ones. They may not see the place, or are not in
+   * the turns, so they can't read it.
+   */
   heardIds: z.array(z.string()).default([]),
   /** When the oldest of the turns ended. */
   since: z.number(),
@@ -56,25 +59,36 @@ interface WrittenSummary {
   at: number;
   /** Size limit of the text, not counting the list of lost facts. */
   maxTokens: number;
+  /** All turns of the prompt, with the notes that stand in it, if the model has read more than those that the summary replaces. */
+  read?: readonly SummarizedExchange[];
 }
 
 export function summaryOf(
   previous: Summary | undefined,
   exchanges: readonly SummarizedExchange[],
-  { text, model, at, maxTokens }: WrittenSummary,
+  { text, model, at, maxTokens, read = [] }: WrittenSummary,
 ): Summary {
   const short = cutToTokens(text.trim(), maxTokens);
   const newest = exchanges.flatMap(textsOf).slice(-maxCheckedTexts).toReversed();
   const facts = [...newest.flatMap(factsIn), ...(previous?.facts ?? [])];
+  const replaced = new Set(exchanges.map(({ turnId }) => turnId));
   const summary = {
     ...{ id: randomUUID(), at, model, text: short },
     facts: lostFacts(facts, short, maxLostFacts),
     turns: (previous?.turns ?? 0) + exchanges.length,
     turnIds: [...(previous?.turnIds ?? []), ...exchanges.map(({ turnId }) => turnId)].slice(-maxTurnIds),
     authorIds: idsIn(previous?.authorIds, exchanges, ({ messages }) => messages),
-    heardIds: idsIn(previous?.heardIds, exchanges, ({ heard }) => heard?.messages ?? []),
+    heardIds: idsIn(
+      idsIn(previous?.heardIds, [...exchanges, ...read], ({ heard }) => heard?.messages ?? []),
+      read,
+      (exchange) => [...(replaced.has(exchange.turnId) ? [] : exchange.messages), ...peopleInNotes(exchange)],
+    ),
     since: Math.min(previous?.since ?? at, ...exchanges.map(({ endedAt }) => endedAt)),
-    origins: distinctOrigins([...(previous?.origins ?? []), ...exchanges.flatMap(({ origins }) => origins)]),
+    origins: distinctOrigins([
+      ...(previous?.origins ?? []),
+      ...[...exchanges, ...read].flatMap(({ origins }) => origins),
+      ...read.flatMap(originsOfNotes),
+    ]),
     tokens: 0,
   };
   return { ...summary, tokens: estimateTokens(renderSummary(summary)) + 1 };
@@ -98,6 +112,17 @@ function idsIn(
   said: (exchange: SummarizedExchange) => readonly { authorId: string }[],
 ): string[] {
   return [...new Set([...previous, ...exchanges.flatMap(said).map(({ authorId }) => authorId)])];
+}
+
+function originsOfNotes({ shown = [] }: SummarizedExchange): Origin[] {
+  return shown.flatMap(({ pieces }) => pieces.flatMap(({ origins }) => origins));
+}
+
+function peopleInNotes(exchange: SummarizedExchange): { authorId: string }[] {
+  const [platform] = exchange.messages[0]?.authorId.split(":") ?? [];
+  return originsOfNotes(exchange).flatMap(({ personId }) =>
+    personId === undefined ? [] : { authorId: `${platform}:${personId}` },
+  );
 }
 
 /** What people and the agent said, and the arguments of its tool calls. Omits results: a listing has too many paths. */

@@ -13,6 +13,7 @@ import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { blocksOf, type CacheKind, createPromptCache, tokensOf } from "../doubles/prompt-cache.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
 import { apis, collect } from "../providers/apis.ts";
+import { createCompaction, words } from "./compaction-world.ts";
 import { createWorld, promptText, type World } from "./world.ts";
 
 const project = resolve(import.meta.dirname, "../..");
@@ -77,6 +78,19 @@ function addStep(turn: TurnRecord, calls: CallRecord[]): void {
 
 const load = async (name: string) => (await runLoadSkill({ name }, set.skills)).text;
 
+/** What each request reads from the cache, and all of it. */
+function usesOf(kind: CacheKind, bodies: readonly string[]) {
+  const cache = createPromptCache(kind, 0);
+  return bodies.map((body) => cache.send(blocksOf(body), at));
+}
+
+/** Everything that a request contains, in the order in which services read it. */
+function partsOf(body: string): string[] {
+  const { tools: defined = [], system = [], instructions = "", messages, input } = JSON.parse(body);
+  const parts: unknown[] = [...defined, ...[system].flat(), instructions, ...(messages ?? input)];
+  return parts.map((part) => JSON.stringify(part, (key, value) => (key === "cache_control" ? undefined : value)));
+}
+
 describe("a message of one line", () => {
   test.each(["page", "slack", "discord"] as const)("is a request of at most 10.8 KB from %s", async (place) => {
     const turn = turnOf(said("what is the difference between a mutex and a semaphore?", place));
@@ -112,12 +126,6 @@ describe("a message of one line", () => {
 });
 
 describe("the steps of a turn", () => {
-  /** What each request reads from the cache, and all of it. */
-  function usesOf(kind: CacheKind, bodies: readonly string[]) {
-    const cache = createPromptCache(kind, 0);
-    return bodies.map((body) => cache.send(blocksOf(body), at));
-  }
-
   test("reuse tools and system prompt in the last one, which may call nothing more", async () => {
     const turn = turnOf(said("what did people say about the sales?"));
     const bodyOf = async (notes: string[], more: Partial<ModelRequest> = {}) => {
@@ -164,13 +172,6 @@ describe("the steps of a turn", () => {
       }
     },
   );
-
-  /** Everything that a request contains, in the order in which services read it. */
-  function partsOf(body: string): string[] {
-    const { tools: defined = [], system = [], instructions = "", messages, input } = JSON.parse(body);
-    const parts: unknown[] = [...defined, ...[system].flat(), instructions, ...(messages ?? input)];
-    return parts.map((part) => JSON.stringify(part, (key, value) => (key === "cache_control" ? undefined : value)));
-  }
 
   /** Deterministic, so that a failure repeats. */
   function createRandom(seed: number) {
@@ -261,5 +262,51 @@ describe("tools that a conversation has loaded", () => {
       },
       { callId: "call00002", name: "recall" },
     ]);
+  });
+});
+
+describe("a summary of older turns", () => {
+  /** Plays turns. Returns the bodies of the last request of the last one, and of what then asks for a summary. */
+  async function play(api = apis[0]): Promise<[string, string]> {
+    const provider = api?.create(double.url) ?? expect.fail();
+    const { compactor, events } = createCompaction(world, provider, {
+      ...{ continued: builder().continued, tools: () => tools, contextTokens: 32_000, historyTokens: 2_000 },
+    });
+    for (let count = 1; count <= 8; count += 1) {
+      const turn = turnOf(
+        said(count === 2 ? "remind me to chart the sales" : `What about ${count}? ${words}`),
+        `t${count}`,
+      );
+      for (const step of [called(`c${count}`, "chat_post", '{"text":"hi"}', `Posted. ${words.repeat(4)}`), undefined]) {
+        const { request, shown } = await builder().build({ turn, step: turn.steps.length + 1, tools, notes: [] });
+        turn.shown = structuredClone(shown);
+        await bodyFor(request, api);
+        addStep(turn, step === undefined ? [] : [step]);
+      }
+      await builder().remember({ ...turn, endedAt: at });
+      if (count === 8) compactor.consider(turn);
+    }
+    await compactor.whenIdle();
+    expect(events.map(({ name }) => name)).toContain("context.compacted");
+    const bodies = double.requests.map(({ body }) => JSON.stringify(body));
+    return bodies.slice(-2) as [string, string];
+  }
+
+  test.each(apis)(
+    "is asked for behind every byte of the last request before it, with all tools ($name)",
+    async (api) => {
+      const [before, asked] = (await play(api)).map(partsOf);
+      expect(asked?.slice(0, before?.length)).toEqual(before);
+      const added = asked?.slice(before?.length) ?? [];
+      expect(added).toHaveLength(2);
+      expect(added[0]).toContain("Step 2.");
+      expect(added[1]).toContain("You write the summary that replaces");
+      expect(JSON.stringify(double.requests.at(-1)?.body)).not.toContain("tool_choice");
+    },
+  );
+
+  test.each(["anthropic", "prefix"] as const)("reads its prompt from the cache (%s)", async (kind) => {
+    const [, use] = usesOf(kind, await play());
+    expect((use?.read ?? 0) / (use?.tokens ?? 1)).toBeGreaterThan(0.85);
   });
 });
