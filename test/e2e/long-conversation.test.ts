@@ -6,6 +6,7 @@ import { stringify } from "yaml";
 import { z } from "zod";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
+import { keptShare } from "../doubles/prompt-cache.ts";
 import { startRemora } from "../doubles/remora-in-process.ts";
 import {
   createHome,
@@ -99,6 +100,13 @@ test("a fact of the first turn reaches the thirtieth, by way of the summary alon
   expect(rest).not.toMatch(/7413-ALPHA|mark-1-end/);
   expect(text).toContain("mark-29-end");
   expect(summaryRequests().length).toBeLessThan(15);
+});
+
+test("a summary is asked for behind the whole prompt of a turn's request", () => {
+  const at = model.requests.findIndex(isSummaryRequest);
+  // The next turn may have begun in between.
+  const shares = model.requests.slice(at - 2, at).map((before) => keptShare(before, model.requests[at] ?? ""));
+  expect(shares).toContain(1);
 });
 
 test("a person sees in chat what the model sees, and summaries count as use of the conversation", async () => {
