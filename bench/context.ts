@@ -82,6 +82,7 @@ function createBuilder(found: MemoryHit[], briefs: SkillBrief[]) {
     stillKnown: async (sources) => [...sources],
     digest: async () => "shell_exec: approved 3 times",
     saveEpisode: async () => {},
+    changeEpisode: async () => {},
     recordFeedback: async () => {},
     close: async () => {},
   };

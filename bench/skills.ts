@@ -115,6 +115,7 @@ async function promptFor(skills: SkillBrief[], tools: ToolSpec[], contextTokens:
     stillKnown: async (sources) => [...sources],
     digest: async () => "",
     saveEpisode: async () => {},
+    changeEpisode: async () => {},
     recordFeedback: async () => {},
     close: async () => {},
   };

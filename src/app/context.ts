@@ -3,6 +3,7 @@ import { contextSettings, historySettings, historyTokens } from "../config/deriv
 import { type ContinuedPrompts, createContextBuilder } from "../context/assemble.ts";
 import { type Compactor, createCompactor } from "../context/compaction.ts";
 import { createHistory, type History } from "../context/history-store.ts";
+import { createMessageChanges } from "../context/message-changes.ts";
 import type { ForgettableEarlierMessages } from "../engine/turn/earlier-messages.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry } from "../ports/conversation.ts";
@@ -24,9 +25,12 @@ interface ContextLinks {
 }
 
 export function openHistory({ settings, log }: AppOptions, { store, withLock }: State): History {
-  // Without compaction, no lock is needed: only the holder of the conversation's lease adds to its history.
-  const isShared = settings.config.context.compaction === "model" && withLock !== undefined;
-  return createHistory({ ...{ store, log }, ...historySettings(settings), ...(isShared ? { withLock } : {}) });
+  // The process that hears of an edit or a deletion changes histories, too, beside the holder of the conversation's lease.
+  return createHistory({
+    ...{ store, log, changes: createMessageChanges(store) },
+    ...historySettings(settings),
+    ...(withLock === undefined ? {} : { withLock }),
+  });
 }
 
 /** Undefined if no model may be called for summaries. The demo model can't summarise. */

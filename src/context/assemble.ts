@@ -156,7 +156,9 @@ export function createContextBuilder(
 
   return {
     prepare: (message) => recall.prepare(message),
-    async build(input) {
+    async build(asked) {
+      const [turn] = await Promise.all([history.current(asked.turn, true), history.note(asked.turn)]);
+      const input = { ...asked, turn };
       const assembled = await assembleTurn(input);
       const snapshotPath = writeSnapshot(input, assembled);
       const { request, origins, allocation, within, shown } = assembled;
@@ -189,6 +191,10 @@ export function createContextBuilder(
       drop(turn.id);
       if ((await options.isLeftBehind?.(turn)) === true) return;
       await history.add(turn, options.tools(turn.conversationId));
+    },
+    current: (turn) => history.current(turn, false),
+    async amend(key, change, isTaken) {
+      for (const words of await history.amend(key, change, isTaken)) await options.memory.changeEpisode(words);
     },
     forget: (conversationId, person) => history.clear(conversationId, person),
     flush: () => snapshots.flush(),

@@ -8,7 +8,8 @@ import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import { whileLocked } from "../lib/with-lock.ts";
 import type { Fence, WithLock } from "../ports/cluster.ts";
-import type { Json } from "../ports/message.ts";
+import type { ChangedWords } from "../ports/memory.ts";
+import { deletedText, type Json, type MessageChange, messageKey } from "../ports/message.ts";
 import type { Store } from "../ports/store.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
@@ -16,13 +17,16 @@ import {
   type Exchange,
   exchangeOf,
   exchangeSchema,
+  isUnsaid,
   likelyOrigins,
   type StoredExchange,
   shortOf,
   withinLimits,
   withoutHeard,
   withoutThinking,
+  withTokens,
 } from "./history.ts";
+import { changedExchange, type MessageChanges, type Place } from "./message-changes.ts";
 import { renderSummary, type Summary, summarySchema } from "./summary.ts";
 
 const historySchema = z.discriminatedUnion("version", [
@@ -41,6 +45,15 @@ export interface History {
   /** Leaves out the exchange of `exceptTurnId`. */
   read(conversationId: string, exceptTurnId: string, tools: readonly ToolSpec[]): Promise<ReadHistory>;
   add(turn: TurnRecord, tools: readonly ToolSpec[]): Promise<void>;
+  /** Resolves once it is known that the turn has its messages, so that changes of them reach it. */
+  note(turn: TurnRecord): Promise<void>;
+  /** The turn with its words as they are now. Of one that still runs, only what was deleted changes. */
+  current(turn: TurnRecord, isRunning: boolean): Promise<TurnRecord>;
+  /**
+   * A message was edited or deleted: changes it in every history that has it, and removes a summary that has what was deleted. Does
+   * nothing for a message that no turn has. Resolves to the turns whose own words have changed.
+   */
+  amend(key: string, change: MessageChange, isTaken: boolean): Promise<ChangedWords[]>;
   /**
    * Replaces these exchanges and the summary `previousId` with `summary`. If any of them has changed since it was read,
    * for example because a person had it removed, or any of `read`, which the model has read beside them, changes nothing and
@@ -77,6 +90,8 @@ export interface HistoryOptions {
   summaryRetentionMs?: number | null;
   /** Estimated tokens. A longer history is cut to half of it. */
   maxTokens: number;
+  /** Absent for a command, which hears of no edits and deletions. */
+  changes?: MessageChanges;
   /** Needed if several processes write histories in the background. */
   withLock?: WithLock;
   now?(): number;
@@ -90,7 +105,7 @@ interface StoredHistory {
 }
 
 export function createHistory(options: HistoryOptions): History {
-  const { store, log, idleMs, summaryRetentionMs = null, maxTokens, withLock, now = Date.now } = options;
+  const { store, log, idleMs, summaryRetentionMs = null, maxTokens, withLock, changes, now = Date.now } = options;
   const inProcessOrder = createKeyedMutex();
 
   /** `work` may run again, so it must read what it changes. */
@@ -135,6 +150,25 @@ export function createHistory(options: HistoryOptions): History {
     else await store.delete(key, fence);
   }
 
+  function amendAt(place: Place, key: string, change: MessageChange): Promise<ChangedWords[]> {
+    const { conversationId, turnId, id, said } = place;
+    return inOrder(conversationId, async (save) => {
+      const { exchanges, summary } = await load(conversationId);
+      const at = exchanges.findIndex((one) => one.turnId === turnId);
+      const before = exchanges[at];
+      const after = before === undefined ? undefined : changedExchange(before, id, key, change);
+      const isSummed = change.type === "deleted" && summary?.turnIds.includes(turnId) === true;
+      if (after !== undefined && after !== before) exchanges[at] = withTokens(after);
+      // Models may have thought about the words since.
+      const changed = exchanges.map((one, index) => (after === before || index < at ? one : withoutThinking(one)));
+      if (after !== before || isSummed)
+        await save({ exchanges: changed, ...(summary === undefined || isSummed ? {} : { summary }) });
+      if (said === undefined || (before !== undefined && after === before)) return [];
+      const words = after === undefined ? wordsOfOnly(said.isOnly, change) : wordsOf(after);
+      return [{ turnId, scope: said.scope, at: said.at, ...(words === undefined ? {} : { userText: words }) }];
+    });
+  }
+
   return {
     async read(conversationId, exceptTurnId, tools) {
       const { exchanges, ...rest } = await load(conversationId);
@@ -147,12 +181,23 @@ export function createHistory(options: HistoryOptions): History {
         const { exchanges, ...rest } = await load(turn.conversationId);
         // After a crash, a turn may be added again that the summary already covers.
         if (rest.summary?.turnIds.includes(turn.id)) return;
-        const exchange = exchangeOf(turn, tools, now());
+        // Also those of a turn that has ended before the model was asked.
+        await changes?.note(turn);
+        const current = (await changes?.current(turn, false)) ?? turn;
+        const exchange = exchangeOf(current, tools, now());
         const known = exchanges.findIndex(({ turnId }) => turnId === turn.id);
-        if (known === -1) exchanges.push(exchange);
-        else exchanges[known] = exchange;
+        if (known === -1 && !isUnsaid(current)) exchanges.push(exchange);
+        else if (known !== -1) exchanges[known] = exchange;
         await save({ ...rest, exchanges: withinLimits(exchanges, maxTokens) });
       }),
+    note: async (turn) => await changes?.note(turn),
+    current: async (turn, isRunning) => (await changes?.current(turn, isRunning)) ?? turn,
+    async amend(key, change, isTaken) {
+      const changed: ChangedWords[] = [];
+      for (const place of (await changes?.keep(key, change, isTaken)) ?? [])
+        changed.push(...(await amendAt(place, key, change)));
+      return changed;
+    },
     replace: (conversationId, replaced, previousId, summary, read = []) =>
       inOrder(conversationId, async (save) => {
         const { exchanges, summary: stored } = await load(conversationId);
@@ -170,7 +215,10 @@ export function createHistory(options: HistoryOptions): History {
         if (person === undefined) return await save({ exchanges: [] });
         const authorId = `${person.platform}:${person.userId}`;
         const { exchanges, summary } = await load(conversationId);
-        const others = exchanges.filter(({ messages }) => messages.every((message) => message.authorId !== authorId));
+        const isOthers = ({ messages }: StoredExchange) => messages.every((message) => message.authorId !== authorId);
+        const { others = [], own = [] } = Object.groupBy(exchanges, (one) => (isOthers(one) ? "others" : "own"));
+        const ids = own.flatMap(({ messages }) => messages.flatMap(({ id }) => id ?? []));
+        await changes?.forget(ids.map((id) => messageKey(person.platform, id)));
         const kept = others.map((one) => withoutThinking(withoutHeard(one, authorId, person.userId)));
         const isTheirs = summary === undefined || [...summary.authorIds, ...summary.heardIds].includes(authorId);
         await save(isTheirs ? { exchanges: kept } : { summary, exchanges: kept });
@@ -205,6 +253,17 @@ function isUnchanged({ origins: _read, ...exchange }: Exchange, stored: StoredEx
   if (stored === undefined) return false;
   const { origins: _stored, ...rest } = stored;
   return isDeepStrictEqual(exchange, rest);
+}
+
+/** Undefined if nothing is left of them. */
+function wordsOf({ messages }: StoredExchange): string | undefined {
+  const isGone = messages.every(({ text }) => text === deletedText);
+  return isGone ? undefined : messages.map(({ text }) => text).join("\n\n");
+}
+
+/** Of a turn that no history has any more. What others of its messages said is not known. */
+function wordsOfOnly(isOnly: boolean, change: MessageChange): string | undefined {
+  return isOnly && change.type === "edited" ? change.text : undefined;
 }
 
 function lastUse({ exchanges, summary }: StoredHistory): number | undefined {

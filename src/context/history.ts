@@ -6,7 +6,7 @@
  */
 import { z } from "zod";
 import { isJsonObject } from "../lib/json.ts";
-import type { Attachment, Json } from "../ports/message.ts";
+import { type Attachment, deletedText, type Json } from "../ports/message.ts";
 import { distinctOrigins, isOrigins, type Origin, originOf, originOfPerson } from "../ports/origin.ts";
 import type { Carry, ModelMessage } from "../ports/provider.ts";
 import { type ToolSpec, withoutImages } from "../ports/tool.ts";
@@ -38,12 +38,15 @@ const attachment = z.strictObject({
   problem: z.string().exactOptional(),
 });
 const saidMessage = z.strictObject({
+  /** Absent in entries of earlier versions. */
+  id: z.string().exactOptional(),
   author: z.string(),
   authorId: z.string(),
   isBot: z.boolean(),
   at: z.number(),
   text: z.string(),
   attachments: z.array(attachment),
+  isEdited: z.literal(true).exactOptional(),
 });
 const calledTool = z.strictObject({
   id: z.string(),
@@ -141,7 +144,7 @@ export function withoutThinking(exchange: StoredExchange): StoredExchange {
   return withTokens({ ...exchange, steps: exchange.steps.map(({ carry: _carry, ...step }) => step) });
 }
 
-function withTokens(exchange: StoredExchange): StoredExchange {
+export function withTokens(exchange: StoredExchange): StoredExchange {
   const clock = createRuntimeClock();
   const [fresh, stale] = [exchange, shortOf(exchange)].map((one) => messageTokens(renderExchange(one, clock)));
   return { ...exchange, tokens: { fresh: fresh ?? 0, stale: stale ?? 0 } };
@@ -189,6 +192,14 @@ export function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: nu
     ...(declinedBy === undefined ? {} : { declinedBy }),
     tokens: { fresh: 0, stale: 0 },
   });
+}
+
+/** Its messages were deleted before anything had come of them. */
+export function isUnsaid({ messages, steps }: TurnRecord): boolean {
+  return (
+    messages.every(({ text }) => text === deletedText) &&
+    steps.every(({ text, calls }) => text.trim() === "" && calls.length === 0)
+  );
 }
 
 /** Without what was asked, read and half-said, because a prompt that repeats it would be refused as well. */

@@ -137,9 +137,17 @@ export function createRuntimeClock(): RuntimeClock {
 const lookingAtAdvice =
   'They did not write that. Only if they mean it, as by "this channel", use it, and say "you are looking at #name".';
 
+interface Speaking {
+  author: string;
+  authorId: string;
+  isBot: boolean;
+  at: number;
+  isEdited?: true;
+}
+
 /** When and by whom the words behind it were said. */
 export function renderRuntime(
-  { author, authorId, isBot, at: saidAt }: { author: string; authorId: string; isBot: boolean; at: number },
+  { author, authorId, isBot, at: saidAt, isEdited }: Speaking,
   contexts: readonly ShownContext[],
   clock: RuntimeClock,
 ): string {
@@ -150,6 +158,7 @@ export function renderRuntime(
     `speaking to you: ${attributeText(author)} (${attributeText(authorId)}${isBot ? ", a bot" : ""})`,
     ...(lookingAt === undefined ? [] : [`they are looking at: ${attributeText(lookingAt)}. ${lookingAtAdvice}`]),
     ...contexts.flatMap(({ notes }) => notes).map(noteLine),
+    ...(isEdited === true ? [noteLine("They edited their words below after you had read them.")] : []),
   ];
   return fence("runtime", {}, lines.join("\n"));
 }

@@ -3,7 +3,9 @@
  * summarised between two steps. Any other change, such as a removal on request, takes effect at once.
  */
 import { createLruMap } from "../lib/lru-map.ts";
+import { deletedText } from "../ports/message.ts";
 import type { ToolSpec } from "../ports/tool.ts";
+import type { Exchange } from "./history.ts";
 import type { History, ReadHistory } from "./history-store.ts";
 
 export interface SteadyHistory {
@@ -31,9 +33,16 @@ export function createSteadyHistory(history: Pick<History, "read">): SteadyHisto
 function isOnlyCompacted(before: ReadHistory, now: ReadHistory): boolean {
   if (now.summary === undefined || now.summary.id === before.summary?.id) return false;
   const summarized = new Set(now.summary.turnIds);
-  const known = new Set(now.exchanges.map(({ turnId }) => turnId));
+  const known = new Map(now.exchanges.map((exchange) => [exchange.turnId, wordsIn(exchange)]));
+  const isAsSaid = (one: Exchange) => (known.get(one.turnId) ?? wordsIn(one)) === wordsIn(one);
   const isSame = before.exchanges.at(-1)?.turnId === now.exchanges.at(-1)?.turnId;
   const isKept = (turnId: string) => summarized.has(turnId) || known.has(turnId);
   const turnIds = [...(before.summary?.turnIds.slice(-1) ?? []), ...before.exchanges.map(({ turnId }) => turnId)];
-  return isSame && turnIds.every(isKept);
+  return isSame && turnIds.every(isKept) && before.exchanges.every(isAsSaid);
+}
+
+/** Without what a compaction shortens. */
+function wordsIn({ messages, heard }: Exchange): string {
+  const gone = heard?.messages.filter(({ text }) => text === deletedText) ?? [];
+  return JSON.stringify([messages.map(({ text }) => text), gone.length]);
 }

@@ -12,6 +12,8 @@ import { type RuntimeClock, renderRuntime, renderShown, skillBodyIn } from "./se
 import { estimateTokens, imageTokens } from "./tokens.ts";
 
 interface SaidMessage {
+  /** Absent in entries of earlier versions. */
+  id?: string;
   author: string;
   /** `platform:id`. */
   authorId: string;
@@ -19,6 +21,8 @@ interface SaidMessage {
   at: number;
   text: string;
   attachments: Attachment[];
+  /** After its turn had begun. */
+  isEdited?: true;
 }
 
 export interface CalledTool {
@@ -59,12 +63,14 @@ export function transcriptOf(turn: TurnRecord, ephemeral?: Pick<EphemeralTexts, 
     ...(heard === undefined ? {} : { heard }),
     ...(turn.shown === undefined ? {} : { shown: turn.shown }),
     messages: turn.messages.map((message) => ({
+      id: message.id,
       author: message.author.name,
       authorId: `${message.platform}:${message.author.id}`,
       isBot: message.author.isBot,
       at: message.at,
       text: message.text,
       attachments: message.attachments,
+      ...(message.isEdited === undefined ? {} : { isEdited: message.isEdited }),
     })),
     steps: turn.steps.map((step) => {
       const { text, seenMessages = turn.messages.length, carry, model, isAnnouncement } = step;
@@ -180,8 +186,9 @@ function userMessages(
   return [first, { role: "user", content: [{ type: "text", text: escapeFences(newest.text) }], isWords: true }];
 }
 
-function renderSaid({ author, authorId, at, isBot, text, attachments }: SaidMessage): string {
-  const who = { author, id: authorId, at: timeText(at), bot: isBot ? "yes" : undefined };
+function renderSaid({ author, authorId, at, isBot, text, attachments, isEdited }: SaidMessage): string {
+  const edited = isEdited === true ? "after you had read it" : undefined;
+  const who = { author, id: authorId, at: timeText(at), bot: isBot ? "yes" : undefined, edited };
   return [fence("message", who, text), ...attachments.map(renderAttachment)].join("\n");
 }
 

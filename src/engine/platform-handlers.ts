@@ -7,11 +7,10 @@ import type { ChatLog } from "../ports/chat-log.ts";
 import type { Commands } from "../ports/command.ts";
 import type { ContextBuilder } from "../ports/context.ts";
 import type { Conversations } from "../ports/conversation.ts";
-import { type Notice, silence } from "../ports/message.ts";
+import { messageKey, type Notice, silence } from "../ports/message.ts";
 import type { PlatformHandlers } from "../ports/platform.ts";
 import type { Questions } from "../ports/question.ts";
 import { withSkill } from "./asked-skill.ts";
-import { messageKey } from "./conversation/inbox.ts";
 
 export interface PlatformHandlersOptions extends Pick<PlatformHandlers, "onFooter"> {
   conversations: Conversations;
@@ -74,13 +73,15 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
       if (verdict.type === "allowed") return await commands.handle(command);
       return { text: verdict.notice?.text ?? `I can't do that: ${verdict.why}.`, isPrivate: true };
     },
-    onEdited(platform, id, text) {
+    async onEdited(platform, id, text) {
       chatLog.edit(platform, id, text);
-      return conversations.edit(messageKey(platform, id), text);
+      const key = messageKey(platform, id);
+      await context.amend(key, { type: "edited", text }, await conversations.edit(key, text));
     },
-    onDeleted(platform, id) {
+    async onDeleted(platform, id) {
       chatLog.remove(platform, id);
-      return conversations.remove(messageKey(platform, id));
+      const key = messageKey(platform, id);
+      await context.amend(key, { type: "deleted" }, await conversations.remove(key));
     },
     unanswered: conversations.unanswered,
   };

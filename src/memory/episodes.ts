@@ -7,7 +7,7 @@
 import { toIsoDate } from "../lib/iso-date.ts";
 import type { Redact } from "../lib/redact.ts";
 import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
-import type { Episode } from "../ports/memory.ts";
+import type { ChangedWords, Episode } from "../ports/memory.ts";
 import { distinctOrigins, type Origin } from "../ports/origin.ts";
 import type { DayFiles } from "./day-files.ts";
 import { quoted, shortened, unquoted } from "./markdown-quote.ts";
@@ -19,6 +19,8 @@ const limits = { headline: 80, name: 80, said: 100_000, arguments: 2_000, previe
 export interface EpisodeWriter {
   /** Resolves to the absolute path of the file. If it rejects (with a RemoraError), nothing has changed. */
   save(episode: Episode): Promise<string>;
+  /** Changes or removes what was asked. Resolves to whether there was such an episode. */
+  change(words: ChangedWords): Promise<boolean>;
 }
 
 export function createEpisodeWriter({ days, redact }: { days: DayFiles; redact: Redact }): EpisodeWriter {
@@ -27,18 +29,42 @@ export function createEpisodeWriter({ days, redact }: { days: DayFiles; redact: 
       const { turnId, scope, at } = episode;
       const entry = entryOf(episode, redact);
       return days.change({
-        kind: "episode",
-        scope,
-        at,
-        entry: {
-          id: markerValue(turnId),
-          idsIn: (text) => Array.from(text.matchAll(/\n<!-- turn=(\S+) /g), (found) => found[1] ?? ""),
-        },
+        ...{ kind: "episode", scope, at, entry: entryIdOf(turnId) },
         edit: (current) => withEntry(current === "" ? titleOf(scope, at) : current, turnId, entry),
         addition: `\n\n${entry}`,
       });
     },
+    async change({ turnId, scope, at, userText }) {
+      let isThere = false;
+      await days.change({
+        ...{ kind: "episode", scope, at, entry: entryIdOf(turnId) },
+        edit(current) {
+          const { preamble, entries } = parseDay(current);
+          const isMine = ({ marker }: DayEntry) => marker?.turnId === turnId;
+          isThere ||= entries.some(isMine);
+          const said = userText === undefined ? undefined : redact(userText);
+          const raws = entries.map((found) => (isMine(found) ? withWords(found.raw, said) : found.raw));
+          return preamble + raws.join("");
+        },
+      });
+      return isThere;
+    },
   };
+}
+
+function entryIdOf(turnId: string) {
+  return {
+    id: markerValue(turnId),
+    idsIn: (text: string) => Array.from(text.matchAll(/\n<!-- turn=(\S+) /g), (found) => found[1] ?? ""),
+  };
+}
+
+/** Nothing without words. An entry that people have written anew goes as well, because nobody knows where its words are. */
+function withWords(raw: string, said: string | undefined): string {
+  const [, time, between, rest] =
+    /^(## \S+ — )[^\n]*(\n[\s\S]*?\n\*\*User\*\* \([^\n]*\):\n\n)(?:>[^\n]*\n)*([\s\S]*)$/.exec(raw) ?? [];
+  if (said === undefined || time === undefined || between === undefined || rest === undefined) return "";
+  return `${time}${headlineOf(said)}${between}${quoted(shortened(said, limits.said))}\n${rest}`;
 }
 
 /** The content of an entry's marker. It never contains people's words. */

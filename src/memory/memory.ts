@@ -118,6 +118,9 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
         path: relative(workspace, path).replaceAll(sep, "/"),
       });
     },
+    async changeEpisode(words) {
+      if (await episodes.change(words)) await search.purge();
+    },
     async recordFeedback(entry) {
       if (await feedback.record(entry))
         events.emit("feedback.recorded", { turnId: entry.turnId, tool: entry.tool, outcome: entry.outcome });

@@ -1,5 +1,5 @@
 /** Builds the model's prompt for one step from the turn's record. */
-import type { InboundMessage } from "./message.ts";
+import type { InboundMessage, MessageChange } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ModelRequest } from "./provider.ts";
 import type { ShownContext } from "./shown-context.ts";
@@ -49,6 +49,13 @@ export interface ContextBuilder {
   build(input: ContextInput): Promise<BuiltContext>;
   /** Adds an ended turn to its conversation's history, or replaces the turn's earlier entry. */
   remember(turn: TurnRecord): Promise<void>;
+  /** The turn as it is to be remembered: with its messages as they were edited or deleted since. */
+  current(turn: TurnRecord): Promise<TurnRecord>;
+  /**
+   * A message was edited or deleted. Changes what later prompts repeat of it, and what memory has; nothing if no turn has it.
+   * `isTaken`: a turn has taken it, whether it has begun or not.
+   */
+  amend(messageKey: string, change: MessageChange, isTaken: boolean): Promise<void>;
   /** Removes the history or, with `person`, only exchanges with this person and a summary that covers any of them. */
   forget(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   flush(): void;

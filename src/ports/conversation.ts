@@ -43,10 +43,11 @@ export interface Conversations {
   stopScope(scope: Scope): Promise<number>;
   /**
    * Changes a queued message. If a turn has taken it, cancels the calls of the turn that wait for an answer: they are for the
-   * old words. `remove` stops a turn that consists of only this message.
+   * old words. `remove` stops a turn that consists of only this message. Both resolve to whether a turn has taken the message, now or
+   * earlier.
    */
-  edit(messageKey: string, text: string): Promise<void>;
-  remove(messageKey: string): Promise<void>;
+  edit(messageKey: string, text: string): Promise<boolean>;
+  remove(messageKey: string): Promise<boolean>;
   /** The platform's messages that wait for a turn, or whose turn has not ended. */
   unanswered(platform: string): Promise<InboundMessage[]>;
   recover(): Promise<void>;

@@ -42,6 +42,16 @@ export interface Episode {
   outcome: Extract<TurnState, "done" | "failed" | "stopped">;
 }
 
+/** A turn whose person has changed what they had said. */
+export interface ChangedWords {
+  turnId: string;
+  scope: Scope;
+  /** As in its episode. */
+  at: number;
+  /** Absent if nothing is left of it, or if nobody knows what. */
+  userText?: string;
+}
+
 export interface Feedback {
   /** Feedback with an id is written only once, unless it `replaces` the earlier line. */
   id?: string;
@@ -69,6 +79,8 @@ export interface Memory {
   /** Summarizes a scope's past decisions and outcomes for the prompt, in at most 2,400 characters. May be empty. */
   digest(scope: Scope): Promise<string>;
   saveEpisode(episode: Episode): Promise<void>;
+  /** Changes what was asked in a turn's episode, or removes the episode. Does nothing if there is none. */
+  changeEpisode(words: ChangedWords): Promise<void>;
   recordFeedback(feedback: Feedback): Promise<void>;
   close(): Promise<void>;
 }

@@ -73,9 +73,27 @@ export interface InboundMessage {
   askedAt?: { conversationId: string; messageId: string };
   /** The schedule whose run a click repeats, so that the repetition counts in its budget. Set only by Remora itself. */
   scheduleId?: string;
+  /** Its author edited it after its turn had begun. Set only by Remora itself. */
+  isEdited?: true;
   /** Ids of expired approvals. The turn begins with their calls. Set only by Remora itself. */
   askAgain?: string[];
 }
+
+export function messageKey(platform: string, messageId: string): string {
+  return `${platform}:${messageId}`;
+}
+
+/** What its author does to a message that was said. */
+export type MessageChange = { type: "edited"; text: string } | { type: "deleted" };
+
+/** Services report more than edits of words. */
+export function hasSameWords(one: string, other: string): boolean {
+  const words = (text: string) => text.replace(/\s+/g, " ").trim();
+  return words(one) === words(other);
+}
+
+/** Stands for the words of a message that was deleted, wherever a later prompt could repeat them. */
+export const deletedText = "(This message was deleted.)";
 
 /**
  * `part`, `diff`, `undo` and `again` are for changes to files: keep some files, show the full diff, undo, and run the

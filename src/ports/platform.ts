@@ -104,7 +104,7 @@ export interface PlatformHandlers {
   onCommand(command: InboundCommand): Promise<CommandReceipt>;
   /** Clicks and reactions below an answer. */
   onFooter(click: InboundFooterClick): Promise<FooterReceipt>;
-  /** Has no effect after the message has left the queue. */
+  /** Also of messages that were answered, or that the agent has only read beside others. Of any other, they have no effect. */
   onEdited(platform: string, messageId: string, text: string): Promise<void>;
   onDeleted(platform: string, messageId: string): Promise<void>;
   /** The platform's messages that wait for a turn, or whose turn has not ended. */

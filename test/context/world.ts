@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ContextBuilderOptions, createContextBuilder } from "../../src/context/assemble.ts";
 import { createHistory, type HistoryOptions } from "../../src/context/history-store.ts";
+import { createMessageChanges } from "../../src/context/message-changes.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { SkillBrief } from "../../src/ports/context.ts";
@@ -24,6 +25,7 @@ export function createMemoryDouble(hits: MemoryHit[] = [], digest = "") {
     stillKnown: async (sources) => [...sources],
     digest: async () => digest,
     saveEpisode: async () => {},
+    changeEpisode: async () => {},
     recordFeedback: async () => {},
     close: async () => {},
   };
@@ -33,6 +35,8 @@ export function createMemoryDouble(hits: MemoryHit[] = [], digest = "") {
 export interface World {
   workspace: string;
   store: ReturnType<typeof createInMemoryStore>;
+  /** Which turns have which messages, and what became of them. */
+  followed: ReturnType<typeof createInMemoryStore>;
   /** A history over the store, as after a restart. */
   history(changes?: Partial<HistoryOptions>): ReturnType<typeof createHistory>;
   options(changes?: Partial<ContextBuilderOptions>): ContextBuilderOptions;
@@ -43,9 +47,13 @@ export interface World {
 
 export function createWorld(): World {
   const workspace = mkdtempSync(join(tmpdir(), "context-"));
-  const store = createInMemoryStore();
+  const [store, followed] = [createInMemoryStore(), createInMemoryStore()];
   const history = (changes: Partial<HistoryOptions> = {}) =>
-    createHistory({ store, log: silentLog, idleMs: null, maxTokens: 100_000, ...changes });
+    createHistory({
+      ...{ store, log: silentLog, idleMs: null, maxTokens: 100_000 },
+      changes: createMessageChanges(followed),
+      ...changes,
+    });
   const options = (changes: Partial<ContextBuilderOptions> = {}): ContextBuilderOptions => ({
     workspace,
     history: history(changes.now === undefined ? {} : { now: changes.now }),
@@ -63,6 +71,7 @@ export function createWorld(): World {
   return {
     workspace,
     store,
+    followed,
     history,
     options,
     builder(changes) {

@@ -121,6 +121,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
       search: async () => [],
       stillKnown: async (sources) => [...sources],
       digest: async () => "",
+      changeEpisode: async () => {},
       async saveEpisode(episode) {
         await options.saveEpisode?.(episode);
         episodes.push(episode);
@@ -173,6 +174,8 @@ function contextDouble(known: ToolSpec[]): TurnDeps["context"] {
       return { request, snapshotPath: "", estimatedTokens: 0, origins: originsOfTurn(turn, known), shown: [] };
     },
     remember: async () => {},
+    current: async (turn) => turn,
+    amend: async () => {},
     forget: async () => {},
     flush: () => {},
     prepare: () => {},

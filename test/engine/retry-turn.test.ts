@@ -1,5 +1,6 @@
 /** Retry starts a failed request again: for its requester alone, once, and where nothing has happened yet. */
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { createInbox } from "../../src/engine/conversation/inbox.ts";
 import { createRetry } from "../../src/engine/conversation/retry-turn.ts";
 import type { InboundMessage } from "../../src/ports/message.ts";
 import { scheduleOf } from "../../src/ports/usage.ts";
@@ -56,4 +57,27 @@ test("a schedule's run that is started again counts in the budget of the schedul
   ledger = createSqliteLedger({ path: ":memory:" });
   await (await retryOf(again ?? {}))("t1", "test", ann);
   expect(accepted.map((message) => scheduleOf({ messages: [message] }))).toEqual(["s1"]);
+});
+
+test("what is started again has the words as they were edited since, and nothing that was deleted", async () => {
+  const inbox = createInbox(ledger);
+  const message = inboundMessage({ author: ann, text: "book it for Friday" });
+  await inbox.keep(message);
+  await inbox.take([message]);
+  await inbox.answered([message]);
+  const retry = await retryOf(message);
+  await inbox.edit("test:m1", "book it for Monday");
+  await inbox.withdraw("test:m1");
+  await inbox.edit("test:m1", "book it for Sunday");
+  expect(await retry("t1", "test", ann)).toEqual({
+    accepted: false,
+    text: "Your message was deleted, so I can't start this again. Please ask again.",
+  });
+  const other = inboundMessage({ id: "m2", author: ann, text: "book it for Friday" });
+  const turn = turnRecord({ id: "t2", messages: [other] });
+  await ledger.create("turn", "t2", { state: "failed", body: turn, group: turn.conversationId });
+  await inbox.keepAnswered(other);
+  await inbox.edit("test:m2", "book it for Monday");
+  await retry("t2", "test", ann);
+  expect(accepted.map(({ text }) => text)).toEqual(["book it for Monday"]);
 });

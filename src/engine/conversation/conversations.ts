@@ -18,11 +18,11 @@ import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
 import type { Conversations } from "../../ports/conversation.ts";
 import type { LedgerEntry } from "../../ports/ledger.ts";
-import type { Author, InboundMessage } from "../../ports/message.ts";
+import { type Author, type InboundMessage, messageKey } from "../../ports/message.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { turnFields } from "../turn/turn-store.ts";
 import { activeTurns, createTurnEnder, isWaitingForApproval, type TurnEnderOptions } from "./active-turns.ts";
-import { createInbox, hasOnlyMessage, messageKey } from "./inbox.ts";
+import { createInbox, hasOnlyMessage } from "./inbox.ts";
 import { createLeftMessages } from "./left-messages.ts";
 import { createPostponed } from "./postponed.ts";
 import { createScheduler } from "./scheduler.ts";
@@ -290,23 +290,27 @@ export function createConversations(options: ConversationsOptions): Conversation
       return queued + (await endTurns(inScope, "stopped"));
     },
     async edit(key, text) {
-      const message = await messages.edit(key, text);
-      if (message === undefined) return;
-      for (const { id, messages: asked } of await activeTurns(ledger, message.conversationId)) {
+      const taken = await messages.edit(key, text);
+      if (taken === undefined) return false;
+      if (taken.isAnswered) return true;
+      for (const { id, messages: asked } of await activeTurns(ledger, taken.message.conversationId)) {
         if (!asked.some((one) => messageKey(one.platform, one.id) === key)) continue;
         await options.cancelApprovals(id, "The request was edited. Ask again if you still need it.");
         await wake(id);
       }
+      return true;
     },
     unanswered: messages.unanswered,
     async remove(key) {
-      const message = await messages.withdraw(key);
-      if (message === undefined) return;
-      const turns = await activeTurns(ledger, message.conversationId);
+      const taken = await messages.withdraw(key);
+      if (taken === undefined) return false;
+      if (taken.isAnswered) return true;
+      const turns = await activeTurns(ledger, taken.message.conversationId);
       await endTurns(
         turns.filter((turn) => hasOnlyMessage(turn, key)),
         "withdrawn",
       );
+      return true;
     },
     async recover() {
       waitingRoom.watch();

@@ -1,7 +1,7 @@
 /** Unanswered messages in the ledger. Each is stored once, taken into a turn, and then marked as answered. */
 import { createHash } from "node:crypto";
 import type { Ledger, MessageState } from "../../ports/ledger.ts";
-import type { InboundMessage } from "../../ports/message.ts";
+import { deletedText, hasSameWords, type InboundMessage, messageKey } from "../../ports/message.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 
 export interface Inbox {
@@ -20,18 +20,20 @@ export interface Inbox {
   taken(): Promise<InboundMessage[]>;
   /** The platform's queued and taken messages. */
   unanswered(platform: string): Promise<InboundMessage[]>;
-  /** Resolves to the message if a turn has already taken it, and more than blanks has changed since. */
-  edit(key: string, text: string): Promise<InboundMessage | undefined>;
+  /** Resolves to the message if a turn has already taken it, and more than blanks has changed since. An answered one can still be retried. */
+  edit(key: string, text: string): Promise<TakenMessage | undefined>;
   /** True if the author has changed the words of one of the messages since its turn took it. */
   isEdited(messages: readonly InboundMessage[]): Promise<boolean>;
   /** Ends a queued message without a turn, which people are then told. Resolves to false if it is no longer queued. */
   stop(message: InboundMessage): Promise<boolean>;
-  /** Removes a queued message. If a turn has already taken the message, resolves to it. */
-  withdraw(key: string): Promise<InboundMessage | undefined>;
+  /** Removes a queued message. If a turn has already taken the message, removes its words, and resolves to it. */
+  withdraw(key: string): Promise<TakenMessage | undefined>;
 }
 
-export function messageKey(platform: string, messageId: string): string {
-  return `${platform}:${messageId}`;
+export interface TakenMessage {
+  message: InboundMessage;
+  /** Its turn has ended. */
+  isAnswered: boolean;
 }
 
 /** The conversation of a message that was taken back before a turn took it. */
@@ -56,6 +58,11 @@ export function hasOnlyMessage(turn: TurnRecord, key: string): boolean {
   return turn.messages.every((message) => messageKey(message.platform, message.id) === key);
 }
 
+/** Its author has deleted it after a turn had taken it. */
+export function isWithdrawn({ text, attachments }: InboundMessage): boolean {
+  return text === deletedText && attachments.length === 0;
+}
+
 /** A turn's messages as they arrived, because the turn's own copies no longer say where their files are. */
 export async function originalsOf(ledger: Pick<Ledger, "get">, turn: TurnRecord): Promise<InboundMessage[]> {
   const original = async (message: InboundMessage) =>
@@ -63,16 +70,22 @@ export async function originalsOf(ledger: Pick<Ledger, "get">, turn: TurnRecord)
   return await Promise.all(turn.messages.map(original));
 }
 
-function hasSameWords(now: string | undefined, before = ""): boolean {
-  const words = (text: string) => text.replace(/\s+/g, " ").trim();
-  return now === undefined || words(now) === words(before);
-}
-
 export function createInbox(ledger: Ledger): Inbox {
   const keyOf = (message: InboundMessage) => messageKey(message.platform, message.id);
 
   const create = (message: InboundMessage, state: MessageState) =>
     ledger.create("message", keyOf(message), { state, body: message, group: message.conversationId });
+
+  async function changeTaken(
+    key: string,
+    change: (message: InboundMessage) => InboundMessage | undefined,
+  ): Promise<TakenMessage | undefined> {
+    for (const state of ["taken", "answered"] as const) {
+      const entry = await ledger.transition("message", key, [state], state, change);
+      if (entry !== undefined) return { message: entry.body, isAnswered: state === "answered" };
+    }
+    return undefined;
+  }
 
   return {
     keep: (message) => create(message, "queued"),
@@ -114,23 +127,20 @@ export function createInbox(ledger: Ledger): Inbox {
     async edit(key, text) {
       const edited = (message: InboundMessage) => ({ ...message, text });
       if ((await ledger.transition("message", key, ["queued"], "queued", edited)) !== undefined) return undefined;
-      return (
-        await ledger.transition("message", key, ["taken"], "taken", (message) =>
-          hasSameWords(message.text, text) ? undefined : edited(message),
-        )
-      )?.body;
+      return await changeTaken(key, (message) =>
+        hasSameWords(message.text, text) || isWithdrawn(message) ? undefined : edited(message),
+      );
     },
     async isEdited(taken) {
       const now = await Promise.all(taken.map((message) => ledger.get("message", keyOf(message))));
-      return now.some((entry, at) => !hasSameWords(entry?.body.text, taken[at]?.text));
+      return now.some((entry, at) => entry !== undefined && !hasSameWords(entry.body.text, taken[at]?.text ?? ""));
     },
     async stop(message) {
       return (await ledger.transition("message", keyOf(message), ["queued"], "stopping")) !== undefined;
     },
     async withdraw(key) {
       if ((await ledger.transition("message", key, ["queued"], "removed")) !== undefined) return undefined;
-      const entry = await ledger.get("message", key);
-      return entry?.state === "taken" ? entry.body : undefined;
+      return await changeTaken(key, (message) => ({ ...message, text: deletedText, attachments: [] }));
     },
   };
 }

@@ -3,8 +3,7 @@
  * they are read again right before their turn begins.
  */
 import { pause } from "../../lib/backoff.ts";
-import type { InboundMessage } from "../../ports/message.ts";
-import { messageKey } from "./inbox.ts";
+import { type InboundMessage, messageKey } from "../../ports/message.ts";
 
 /** A service that does not answer holds no turn up for longer. */
 const maxLookMs = 10_000;

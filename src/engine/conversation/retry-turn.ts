@@ -6,11 +6,11 @@ import { pause } from "../../lib/backoff.ts";
 import type { BarredBecause } from "../../ports/access.ts";
 import type { FooterReceipt } from "../../ports/answer-footer.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import type { Author, InboundMessage } from "../../ports/message.ts";
+import { type Author, type InboundMessage, messageKey } from "../../ports/message.ts";
 import { requesterOf } from "../../ports/turn.ts";
 import type { TurnReports } from "../../ports/turn-report.ts";
 import { scheduleOf } from "../../ports/usage.ts";
-import { messageKey, originalsOf } from "./inbox.ts";
+import { isWithdrawn, originalsOf } from "./inbox.ts";
 
 export interface RetryOptions {
   ledger: Pick<Ledger, "get">;
@@ -50,7 +50,10 @@ export function createRetry({ ledger, reports, barredBecause, accept, now = Date
       return refused(
         "This can't be started again by a button, because something may already have happened. Please ask again.",
       );
-    const [newest, messages] = [turn.messages.at(-1), await originalsOf(ledger, turn)];
+    const originals = await originalsOf(ledger, turn);
+    const [newest, messages] = [turn.messages.at(-1), originals.filter((message) => !isWithdrawn(message))];
+    if (messages.length === 0 && originals.length > 0)
+      return refused("Your message was deleted, so I can't start this again. Please ask again.");
     if (newest === undefined) return refused("I no longer have this request. Please ask again.");
     const barred = await barredBecause(turn, by);
     if (barred !== undefined) return refused(barred);

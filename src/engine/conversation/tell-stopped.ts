@@ -7,9 +7,8 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
 import type { Ledger, LedgerEntry } from "../../ports/ledger.ts";
-import type { InboundMessage, ReplyTarget } from "../../ports/message.ts";
+import { type InboundMessage, messageKey, type ReplyTarget } from "../../ports/message.ts";
 import { isNoRoute } from "../../ports/platform.ts";
-import { messageKey } from "./inbox.ts";
 import { queuedRequests } from "./places-in-queue.ts";
 
 export interface StoppedRequest {

@@ -14,12 +14,11 @@ import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
 import type { Earlier, EarlierLine, Heard } from "../../ports/earlier.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import type { InboundMessage } from "../../ports/message.ts";
+import { type InboundMessage, messageKey } from "../../ports/message.ts";
 import type { Platform } from "../../ports/platform.ts";
 import type { Store } from "../../ports/store.ts";
 import { refusedText, type TurnRecord } from "../../ports/turn.ts";
 import type { EarlierMessages } from "../../ports/turn-deps.ts";
-import { messageKey } from "../conversation/inbox.ts";
 import { fitHeard } from "./fit-heard.ts";
 import { wasRefused } from "./refused-messages.ts";
 

@@ -5,6 +5,7 @@ import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { isDiskFull, isOutOfFiles, shortageText } from "../../lib/shortage.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { turnWithoutTools } from "../../ports/memory.ts";
+import { deletedText } from "../../ports/message.ts";
 import { isNoRoute, unshownLevel } from "../../ports/platform.ts";
 import {
   callsOf,
@@ -213,10 +214,11 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
 
 /** The turn's outcome stands, whatever becomes of its memory. A problem is a line below the answer. */
 async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): Promise<void> {
-  const { turn, deps, delivery } = run;
+  const { deps, delivery } = run;
+  const turn = await deps.context.current(run.turn);
   // In parallel, because each waits for the disk. All must have ended before the turn continues.
   const problems = await Promise.allSettled([
-    problemOf(run, () => saveEpisode(run, outcome)),
+    problemOf(run, () => saveEpisode(turn, run, outcome)),
     problemOf(run, () => recordTurn(run, outcome)),
     problemOf(run, () => deps.context.remember(turn)),
   ]);
@@ -250,7 +252,9 @@ async function problemOf({ turn, deps }: TurnRun, work: () => Promise<void>): Pr
   }
 }
 
-async function saveEpisode({ turn, deps }: TurnRun, outcome: "done" | "failed" | "stopped"): Promise<void> {
+/** Nothing of a message that was deleted before anything had come of it. */
+async function saveEpisode(turn: TurnRecord, { deps }: TurnRun, outcome: "done" | "failed" | "stopped"): Promise<void> {
+  if (turn.messages.every(({ text }) => text === deletedText) && isUntouched(turn)) return;
   const tools = callsOf(turn).flatMap(({ raw, call, result }) =>
     result === undefined ? [] : [{ call: call ?? { id: raw.id, name: raw.name, input: {} }, result }],
   );

@@ -1,7 +1,8 @@
 /** Finds messages that a model declined to answer. Where other messages link to them or quote them, they do not go out again. */
 import type { Ledger } from "../../ports/ledger.ts";
+import { messageKey } from "../../ports/message.ts";
 import { refusedText } from "../../ports/turn.ts";
-import { messageKey, turnIdFor } from "../conversation/inbox.ts";
+import { turnIdFor } from "../conversation/inbox.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 export async function wasRefused(ledger: Ledger, platform: string, messageId: string): Promise<boolean> {
