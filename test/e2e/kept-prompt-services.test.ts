@@ -2,7 +2,7 @@
  * What changes around a conversation: the service that answers, files of the brain, settings, skills, and the tools of a server. Each
  * breaks the prompt of a service once at most, and what it reads is right. With the real agent on the page.
  */
-import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
@@ -96,6 +96,8 @@ async function startThread() {
       const sent = [claude, openai].flatMap((service, index) => {
         const own = bodiesOf(service, before[index]);
         const [first] = own;
+        // The person's words, alone.
+        if (first !== undefined) expect(JSON.parse(blocksOf(first).at(-1)?.text ?? "{}")).toMatchObject({ text });
         const known = last.get(service);
         if (first !== undefined && known !== undefined && keptShare(known, first) < leastKept) breaks.push(text);
         const newest = own.at(-1);
@@ -217,11 +219,16 @@ test("files of the brain, settings, skills and a server's tools that change brea
   await expectBreaks(1);
 
   await mkdir(ship, { recursive: true });
-  await writeFile(join(ship, "SKILL.md"), shipSkill("Ship on Mondays."));
+  // At once, because a half-written skill is none, which is a change of its own.
+  const writeSkill = async (words: string) => {
+    await writeFile(`${configPath()}.skill`, shipSkill(words));
+    await rename(`${configPath()}.skill`, join(ship, "SKILL.md"));
+  };
+  await writeSkill("Ship on Mondays.");
   await untilRead(say, (prompt) => prompt.includes("How to ship."));
   expect(readIn(await say("deploy it"))).toContain("Ship on Mondays.");
   await expectBreaks(1);
-  await writeFile(join(ship, "SKILL.md"), shipSkill("Ship on Fridays."));
+  await writeSkill("Ship on Fridays.");
   await untilRead(say, (prompt) => !prompt.includes("Ship on Mondays."));
   const edited = readIn(await say("deploy it again"));
   expect(edited).toContain("Ship on Fridays.");
