@@ -30,7 +30,7 @@ export interface Inbox {
   withdraw(key: string): Promise<TakenMessage | undefined>;
 }
 
-export interface TakenMessage {
+interface TakenMessage {
   message: InboundMessage;
   /** Its turn has ended. */
   isAnswered: boolean;
