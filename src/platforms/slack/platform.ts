@@ -166,6 +166,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     const inbound = createInbound({
       ...{ ...shared, threads, recent, cursors, authors, directMessages, onTaken },
       ephemeral: options.ephemeral,
+      isOpenIn: chatAccess.isOpenIn,
       ...{ describeFiles: files.describe, isGroupDm: createGroupDms(api), isAllowedBot: options.isAllowedBot },
       onRefused: (channel) => catchUp.fetchSoon(channel),
       onWithdrawn: (id) => void pane.withdrawn(id),
@@ -327,11 +328,18 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reach: createReach({ api, identity, people, directMessages }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
-    earlier: createEarlier({ api, identity, people, recent, lookedAt: chatAccess.lookedAt }),
+    earlier: createEarlier({
+      api,
+      identity,
+      people,
+      recent,
+      lookedAt: chatAccess.lookedAt,
+      isOpenIn: chatAccess.isOpenIn,
+    }),
     lookAgain: async (message) => await (await listening)?.(Promise.resolve([message])),
     openFile: files.open,
     chat: createChatActions({
-      ...{ api, identity, people, access: chatAccess, threads, search, told, log },
+      ...{ api, identity, people, access: chatAccess, threads, search, describeFiles: files.describe, told, log },
       signal: ended.signal,
     }),
     async probe() {

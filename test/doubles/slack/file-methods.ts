@@ -1,7 +1,7 @@
 /**
  * Files: an upload in three steps (URL, POST, completion), files.info, and downloads, which answer with a login page
  * instead of an error when the bearer token is missing or may not read files.
- * Rules: downloads-need-the-token, uploads-take-three-steps
+ * Rules: canvases-are-html, downloads-need-the-token, uploads-take-three-steps
  */
 import type { IncomingMessage } from "node:http";
 import type { Method, Token } from "./api-call.ts";
@@ -115,7 +115,8 @@ export function createFiles(state: SlackState, posting: Posting, tokens: Map<str
       if (token === undefined || token.state !== "active" || !token.scopes.includes("files:read")) return loginPage;
       if (file === undefined || file.isDeleted === true || !isVisible(file))
         return { status: 404, body: "file not found" };
-      return { status: 200, headers: { "content-type": file.mimetype }, body: file.content };
+      const type = file.isCanvas === true ? "text/html; charset=utf-8" : file.mimetype;
+      return { status: 200, headers: { "content-type": type }, body: file.content };
     },
   };
 }

@@ -3,6 +3,7 @@ import { checkMayOpen } from "./agent-dm.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Events } from "./events.ts";
 import type { Posting } from "./posting.ts";
+import { messageJson } from "./shapes.ts";
 import type { Channel, Person, SlackState, StoredFile, StoredMessage } from "./state.ts";
 import { richText, typedText } from "./typed.ts";
 import type { JsonObject } from "./wire.ts";
@@ -19,7 +20,10 @@ export interface Saying {
   /** Also shown in the channel. */
   isBroadcast?: boolean;
   /** `clipMs`: an audio clip that was recorded in the client, and its length. */
-  files?: { name: string; content: string | Buffer; mimetype?: string; clipMs?: number }[];
+  files?: { name: string; content: string | Buffer; mimetype?: string; clipMs?: number; isCanvas?: boolean }[];
+  /** As an app posts them, or as Slack adds them for forwards and links. */
+  attachments?: JsonObject[];
+  blocks?: JsonObject[];
   /** Files that are in Slack already, shared again: they keep their owner. */
   shared?: StoredFile[];
   /** By an incoming webhook of the bot: `bot_message`, without a user. */
@@ -43,6 +47,8 @@ export interface Said {
 export interface PeopleActions {
   say(saying: Saying): Said;
   edit(said: Said, text: string): Said;
+  /** What Slack puts into the message of a person who forwards that message: its words and files are nested. */
+  forwardOf(said: Said): JsonObject;
   remove(said: Said): Delivery[];
   /** Deletes the files of the message, which stays. */
   removeFiles(said: Said): void;
@@ -104,6 +110,7 @@ export function createPeopleActions(tools: PeopleTools): PeopleActions {
       const edited = { user: message.user, ts: state.ts() };
       return said(message, posting.change(message, { text: typed, blocks: [richText(typed)], edited }));
     },
+    forwardOf: ({ message }) => forwardOf(state, message),
     remove: ({ message }) => posting.remove(message),
     removeFiles({ message }) {
       for (const id of message.fileIds) {
@@ -176,6 +183,19 @@ export function createPeopleActions(tools: PeopleTools): PeopleActions {
   };
 }
 
+function forwardOf(state: SlackState, message: StoredMessage): JsonObject {
+  const { blocks = [], files = [] } = messageJson(state, message);
+  const { channel, ts, user } = message;
+  const url = `https://${state.team.domain}.slack.com/archives/${channel}/p${ts.replace(".", "")}`;
+  return {
+    ...{ ts, channel_id: channel, channel_team: state.team.id, is_msg_unfurl: true, is_share: true },
+    ...{ author_id: user, author_name: state.people.get(user)?.displayName ?? user, from_url: url },
+    ...{ text: message.text, fallback: `[${ts}] ${message.text}`, mrkdwn_in: ["text"], footer: "Slack Conversation" },
+    message_blocks: [{ team: state.team.id, channel, ts, message: { blocks } }],
+    files,
+  };
+}
+
 function channelEntity(state: SlackState, { id }: Channel): JsonObject {
   return { type: "slack#/types/channel_id", value: id, team_id: state.team.id };
 }
@@ -212,7 +232,8 @@ function messageOf(state: SlackState, saying: Saying): StoredMessage {
   const message: StoredMessage = {
     ...emptyMessage(state, person, channel),
     text,
-    blocks: text === "" || person.isBot ? [] : [richText(text)],
+    blocks: saying.blocks ?? (text === "" || person.isBot ? [] : [richText(text)]),
+    attachments: saying.attachments ?? [],
     fileIds: files.map((file) => file.id),
     ...(threadTs === undefined ? {} : { threadTs }),
     ...(person.isBot ? {} : { clientMessageId: crypto.randomUUID() }),
@@ -241,6 +262,7 @@ export function shareFile(state: SlackState, person: Person, file: NonNullable<S
     isUploaded: true,
     isComplete: true,
     ...(file.clipMs === undefined ? {} : { clipMs: file.clipMs }),
+    ...(file.isCanvas === true ? { isCanvas: true } : {}),
   };
   state.files.set(stored.id, stored);
   return stored;

@@ -52,6 +52,10 @@ export const slackRules = {
     "https://docs.slack.dev/ai/developing-agents",
     "With `agent_view`, every DM with a person is a thread, and threads are listed as sessions.",
   ),
+  "canvases-are-html": rule(
+    "https://docs.slack.dev/surfaces/canvases",
+    "A canvas is a file whose download is an HTML page; no method reads it.",
+  ),
   "downloads-need-the-token": rule(
     "https://docs.slack.dev/reference/objects/file-object",
     "A file is downloaded with the app's token; without it a login page comes.",

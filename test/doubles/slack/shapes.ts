@@ -108,8 +108,11 @@ export function fileJson(state: SlackState, file: StoredFile): JsonObject {
     groups: [],
     ims: [],
     ...(file.clipMs === undefined ? {} : clipFields(file.clipMs)),
+    ...(file.isCanvas === true ? canvasFields : {}),
   };
 }
+
+const canvasFields = { mode: "quip", filetype: "quip", pretty_type: "Canvas", mimetype: "application/vnd.slack-docs" };
 
 function clipFields(duration_ms: number): JsonObject {
   const transcription = { status: "processing" };

@@ -68,6 +68,8 @@ export interface StoredFile {
   isGiven?: boolean;
   /** A clip recorded in the client. */
   clipMs?: number;
+  /** Written in Slack, and downloaded as HTML. */
+  isCanvas?: boolean;
 }
 
 export interface Stream {

@@ -1,15 +1,18 @@
 /**
  * Describes the files of a message, and opens them when a turn needs them. Sends the bot's token only to Slack's hosts.
- * Slack may answer a refused download with status 200 and a sign-in page, so an unexpected HTML page counts as a refusal.
+ * Slack may answer a refused download with status 200 and a sign-in page, which counts as a refusal. A canvas comes as HTML.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Attachment } from "../../../ports/message.ts";
+import type { ShownFile } from "../../../ports/shown-message.ts";
 import { deletedFile, isRefused, isStoredThere, requestFile, streamOf } from "../../shared/file-download.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
+import { canvasText, isSignInPage, peeked } from "./canvas.ts";
+import { firstWord, recordIn, wordIn } from "./raw-values.ts";
 
 export interface SlackFilesOptions {
   api: SlackApi;
@@ -21,29 +24,30 @@ export interface SlackFilesOptions {
 
 export interface SlackFiles {
   /** A clip that `author` recorded is a voice note. Another person's clip, shared again, is a file. */
-  describe(files: readonly unknown[], author: string): Promise<Attachment[]>;
+  describe(files: readonly SlackFile[], author: string): Promise<Attachment[]>;
   /** As `Platform.openFile`. */
   open(attachment: Attachment, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
 }
 
+const text = z.string().nullish().catch(undefined);
+const number = z.number().nullish().catch(undefined);
+
 const fileSchema = z.object({
-  id: z.string(),
-  name: z.string().nullish(),
-  title: z.string().nullish(),
-  mimetype: z.string().nullish(),
-  size: z.number().nullish(),
-  mode: z.string().nullish(),
-  user: z.string().nullish(),
-  subtype: z.string().nullish(),
-  duration_ms: z.number().nullish(),
-  is_external: z.boolean().nullish(),
-  url_private: z.string().nullish(),
-  url_private_download: z.string().nullish(),
-  file_access: z.string().nullish(),
+  ...{ id: z.string(), name: text, title: text, mimetype: text, filetype: text, mode: text, user: text, subtype: text },
+  ...{ size: number, duration_ms: number, is_external: z.boolean().nullish().catch(undefined) },
+  ...{ url_private: text, url_private_download: text, file_access: text },
 });
 type File = z.infer<typeof fileSchema>;
 const infoSchema = z.object({ file: fileSchema });
-const sourceSchema = z.object({ id: z.string(), url: z.string().optional() });
+const sourceSchema = z.object({ id: z.string(), url: z.string().optional(), isCanvas: z.boolean().optional() });
+
+/** A file of a message as `shownFiles` reads it. */
+export interface SlackFile extends ShownFile {
+  /** Absent if Slack has sent something that is no file. */
+  raw?: File;
+  /** Of a quoted message: where that stands. */
+  channel?: string;
+}
 
 const maxDescribed = 100;
 /** Short, because Slack resends a message that is not acknowledged in time. */
@@ -51,10 +55,12 @@ const maxInfoMs = 3_000;
 const goneErrors = ["file_not_found", "file_deleted", "access_denied", "not_visible"];
 
 export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: SlackFilesOptions): SlackFiles {
-  async function describe(raw: unknown, author: string): Promise<Attachment[]> {
-    const parsed = fileSchema.safeParse(raw);
-    if (!parsed.success || parsed.data.mode === "tombstone" || parsed.data.mode === "hidden_by_limit") return [];
-    return [attachmentOf(await known(parsed.data), author)];
+  async function describe({ raw, ...file }: SlackFile, author: string): Promise<Attachment> {
+    // A quoted clip is not the author's own words, even if they have recorded it.
+    const speaker = file.from === undefined ? author : undefined;
+    if (raw === undefined || file.problem !== undefined) return attachmentOf(file, raw, speaker);
+    const found = await known(raw);
+    return attachmentOf({ ...file, ...(found === raw ? {} : describedFile(found)) }, found, speaker);
   }
 
   /** Looks up the details of another organization's file, because the event contains only its id. */
@@ -77,12 +83,12 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
   }
 
   /** Asks Slack for the file, because its reason for a refusal says more than the status of a download. */
-  async function currentUrl(id: string): Promise<string> {
+  async function currentSource(id: string): Promise<{ url: string; isCanvas: boolean }> {
     try {
       const file = await infoOf(id);
       const problem = refusalOf(file);
       if (problem !== undefined) throw platformError("slack", "file-refused", problem);
-      return urlOf(file) ?? "";
+      return { url: urlOf(file) ?? "", isCanvas: isCanvas(file) };
     } catch (thrown) {
       throw isSlackError(thrown, ...goneErrors) ? deletedFile("slack") : thrown;
     }
@@ -94,18 +100,36 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
     return await requestFile(url, { authorization: `Bearer ${token}` }, AbortSignal.any([signal, closed]));
   }
 
+  /** Undefined if Slack has refused, with a status or with its sign-in page. */
+  async function contentOf(response: Response, isOfCanvas: boolean): Promise<AsyncIterable<Uint8Array> | undefined> {
+    if (isRefused(response)) return undefined;
+    const body = streamOf("slack", response);
+    if (!(response.headers.get("content-type") ?? "").startsWith("text/html")) return body;
+    const { head, whole } = await peeked(body);
+    if (!isSignInPage(head)) return isOfCanvas ? canvasText(whole) : whole;
+    await whole.return(undefined);
+    return undefined;
+  }
+
   return {
-    describe: async (files, author) =>
-      (await Promise.all(files.slice(0, maxDescribed).map((file) => describe(file, author)))).flat(),
-    async open({ source, mimeType }, signal) {
-      const { id, url } = sourceSchema.parse(source);
-      const isUsable = (response: Response) => !isRefused(response) && !isSignIn(response, mimeType);
-      const response = await request(url ?? (await currentUrl(id)), signal);
-      if (isUsable(response)) return streamOf("slack", response);
-      await response.body?.cancel();
-      const again = await request(await currentUrl(id), signal);
-      if (isUsable(again)) return streamOf("slack", again);
-      await again.body?.cancel();
+    describe: (files, author) =>
+      Promise.all(
+        files.map(async (file, index) =>
+          index < maxDescribed ? await describe(file, author) : attachmentOf(file, undefined),
+        ),
+      ),
+    async open({ source }, signal) {
+      const { id, url, isCanvas: isKnownCanvas = false } = sourceSchema.parse(source);
+      const first = url === undefined ? await currentSource(id) : { url, isCanvas: isKnownCanvas };
+      const response = await request(first.url, signal);
+      const content = await contentOf(response, first.isCanvas);
+      if (content !== undefined) return content;
+      await response.body?.cancel().catch(() => {});
+      const current = await currentSource(id);
+      const again = await request(current.url, signal);
+      const found = await contentOf(again, current.isCanvas);
+      if (found !== undefined) return found;
+      await again.body?.cancel().catch(() => {});
       if (again.status === 404 || again.status === 410) throw deletedFile("slack");
       const advice = "An administrator must give the app the scope files:read and install it again.";
       throw platformError("slack", "file-refused", `Slack refuses to give me the file. ${advice}`);
@@ -113,41 +137,73 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
   };
 }
 
-/** Slack may give only the id. The details are then looked up when the file is opened. */
-export function fileAttachments(raw: unknown): Attachment[] {
-  const { data } = fileSchema.safeParse(raw);
-  return data === undefined ? [] : [attachmentOf(data)];
+/** As a person sees them. What is no file, or has no id, is named. */
+export function shownFiles(raws: readonly unknown[], from?: { from: string; channel?: string }): SlackFile[] {
+  return raws.map((raw): SlackFile => {
+    const { data } = fileSchema.safeParse(raw);
+    const whose = from === undefined ? {} : from;
+    if (data !== undefined) return { ...describedFile(data), raw: data, ...whose };
+    const fields = recordIn(raw);
+    const name = firstWord(fields.name, fields.title, fields.id, typeof raw === "object" ? "" : raw) || "file";
+    return {
+      id: wordIn(fields.id),
+      name,
+      problem: "Slack does not say where this file is, so I can't open it.",
+      ...whose,
+    };
+  });
+}
+
+function describedFile(file: File): SlackFile {
+  const problem = refusalOf(file);
+  const url = urlOf(file);
+  const name = firstWord(file.name, file.title) || file.id;
+  const isOfCanvas = isCanvas(file);
+  return {
+    id: file.id,
+    name: isOfCanvas && !/\.md$/.test(name) ? `${firstWord(file.title) || name}.md` : name,
+    ...(isOfCanvas ? { mimeType: "text/markdown" } : file.mimetype ? { mimeType: file.mimetype } : {}),
+    // A canvas is measured in the form in which Slack keeps it.
+    ...(isOfCanvas || !file.size ? {} : { bytes: file.size }),
+    ...(url === undefined || problem !== undefined ? {} : { url }),
+    ...(problem === undefined ? {} : { problem }),
+  };
 }
 
 /** Without an author, no file counts as a voice note. */
-function attachmentOf(file: File, author?: string): Attachment {
-  const problem = refusalOf(file);
-  const url = urlOf(file);
-  const isVoice = file.subtype === "slack_audio" && author !== undefined && file.user === author;
+function attachmentOf(shown: SlackFile, file: File | undefined, author?: string): Attachment {
+  const { id, name, mimeType = "application/octet-stream", bytes = 0, url, problem } = shown;
+  const isVoice = file?.subtype === "slack_audio" && author !== undefined && file.user === author;
+  const more = file !== undefined && isCanvas(file) ? { isCanvas: true } : {};
+  const source = { id, ...(url === undefined ? {} : { url }), ...more };
   return {
-    name: file.name ?? file.title ?? file.id,
-    mimeType: file.mimetype ?? "application/octet-stream",
-    bytes: file.size ?? 0,
+    ...{ name, mimeType, bytes },
     ...(isVoice ? { voice: { seconds: (file.duration_ms ?? 0) / 1000 } } : {}),
-    ...(problem === undefined ? { source: { id: file.id, ...(url === undefined ? {} : { url }) } } : { problem }),
+    ...(problem === undefined ? { source } : { problem }),
   };
 }
 
 /** Explains why Slack does not provide the file's content, to anybody or to this app. */
-function refusalOf({ is_external, file_access, mode }: File): string | undefined {
-  if (is_external === true || mode === "external")
-    return "The file is not stored in Slack, so I can't open it. Upload the file itself.";
+function refusalOf(file: File): string | undefined {
+  const { is_external, file_access, mode } = file;
   if (file_access === "file_not_found" || mode === "tombstone") return "The file was deleted. Send it again.";
+  if (mode === "hidden_by_limit")
+    return "Slack hides this file, because the workspace has reached its limit. Send it again.";
+  if (!isCanvas(file) && (is_external === true || mode === "external"))
+    return "The file is not stored in Slack, so I can't open it. Upload the file itself.";
   const isOpen = file_access === undefined || file_access === null || openAccess.has(file_access);
   return isOpen ? undefined : "Slack does not let me open this file. Share it in this conversation, or upload it here.";
 }
 
 const openAccess: ReadonlySet<string> = new Set(["visible", "check_file_info"]);
+/** Documents that people write in Slack: it keeps them in a form of its own, and gives them as HTML. */
+const documents: ReadonlySet<string> = new Set(["quip", "canvas", "docs", "space", "post"]);
 
-function urlOf({ url_private_download, url_private }: File): string | undefined {
-  return url_private_download ?? url_private ?? undefined;
+function isCanvas({ mode, filetype, mimetype }: File): boolean {
+  return documents.has(mode ?? "") || documents.has(filetype ?? "") || mimetype === "application/vnd.slack-docs";
 }
 
-function isSignIn({ headers }: Response, mimeType: string): boolean {
-  return (headers.get("content-type") ?? "").startsWith("text/html") && mimeType !== "text/html";
+function urlOf(file: File): string | undefined {
+  const { url_private: url, url_private_download: download } = file;
+  return firstWord(...(isCanvas(file) ? [url, download] : [download, url])) || undefined;
 }

@@ -28,6 +28,7 @@ export interface EarlierOptions {
   people: People;
   recent: Pick<RecentMessages, "in">;
   lookedAt: ChatAccess["lookedAt"];
+  isOpenIn: ChatAccess["isOpenIn"];
 }
 
 interface Spot {
@@ -54,7 +55,7 @@ const limitedNote =
 
 export function createEarlier(options: EarlierOptions): NonNullable<Platform["earlier"]> {
   const { api, identity, people, recent } = options;
-  const readLine = createLineReader(identity, people);
+  const readLine = createLineReader(identity, people, options.isOpenIn);
 
   async function inThread({ channel, thread, ts }: Spot, wanted: EarlierWanted, signal: AbortSignal): Promise<Part> {
     const after = startOf(wanted);
@@ -130,7 +131,7 @@ export function createEarlier(options: EarlierOptions): NonNullable<Platform["ea
         nameOf: async (user) => user,
       };
       const nobody = async () => ({ userId: "", botId: undefined });
-      const { replies: _replies, ...line } = await createLineReader(nobody, names)(channel, raw);
+      const { replies: _replies, ...line } = await createLineReader(nobody, names, async () => "unknown")(channel, raw);
       return { ...line, kind };
     }
   }

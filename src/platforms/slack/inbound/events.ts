@@ -1,12 +1,13 @@
 /** Schemas for the parts of Slack's events and histories that Remora uses. */
 import { z } from "zod";
 
-/** Slack sometimes leaves out an absent value and sometimes sends null. */
-const word = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? undefined);
+/** Slack sometimes leaves out an absent value and sometimes sends null. A value of another type counts as absent. */
+const word = z.string().optional().catch(undefined);
+/** As a number, it has lost the zeros at its end. */
+const timestamp = z.union([z.string(), z.number().transform((seconds) => seconds.toFixed(6))]);
+const thread = timestamp.optional().catch(undefined);
 
+/** What shown-markup.ts reads may be of any type. */
 export const messageSchema = z.object({
   type: word,
   subtype: word,
@@ -14,24 +15,15 @@ export const messageSchema = z.object({
   username: word,
   bot_id: word,
   bot_profile: z.object({ name: word }).optional().catch(undefined),
-  text: z.string().nullish(),
-  ts: z.string(),
-  thread_ts: word,
-  latest_reply: word,
-  edited: z.object({ ts: z.string() }).optional().catch(undefined),
+  text: z.unknown().optional(),
+  ts: timestamp,
+  thread_ts: thread,
+  latest_reply: thread,
+  edited: z.object({ ts: timestamp }).optional().catch(undefined),
   reply_count: z.number().optional().catch(undefined),
-  files: z.array(z.unknown()).optional().catch(undefined),
-  attachments: z
-    .array(
-      z.object({
-        is_share: z.boolean().optional(),
-        is_msg_unfurl: z.boolean().optional(),
-        text: z.string().optional(),
-        author_name: z.string().optional(),
-      }),
-    )
-    .optional()
-    .catch(undefined),
+  files: z.unknown().optional(),
+  blocks: z.unknown().optional(),
+  attachments: z.unknown().optional(),
 });
 export type RawMessage = z.infer<typeof messageSchema>;
 
@@ -65,7 +57,7 @@ export function lookingAt({ app_context: context }: MessageEvent, teamId: string
 export const changedSchema = z.object({
   channel: z.string(),
   message: messageSchema,
-  previous_message: messageSchema.optional(),
+  previous_message: messageSchema.optional().catch(undefined),
 });
 
 export const deletedSchema = z.object({

@@ -28,12 +28,15 @@ import type { SlackFiles } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
 import { changedSchema, deletedSchema, isSaid, lookingAt, type MessageEvent, type RawMessage } from "./events.ts";
 import type { IsGroupDm } from "./group-dms.ts";
-import { mentions, readText } from "./readable-text.ts";
+import { mentions } from "./readable-text.ts";
 import type { RecentMessages } from "./recent-messages.ts";
+import { shownMarkup } from "./shown-markup.ts";
+import { createShownReader, type ShownReaderOptions, type SlackShown, unreadMarks } from "./shown-message.ts";
 import type { Threads } from "./threads.ts";
 
 export interface InboundOptions extends Pick<Handling, "handlers" | "identity" | "people" | "log"> {
   describeFiles: SlackFiles["describe"];
+  isOpenIn: ShownReaderOptions["isOpenIn"];
   isGroupDm: IsGroupDm;
   threads: Threads;
   recent: RecentMessages;
@@ -61,6 +64,7 @@ const maxKnownChanges = 2_000;
 
 export function createInbound(options: InboundOptions): Inbound {
   const { handlers, identity, people, threads, recent, cursors, authors, directMessages, log } = options;
+  const readShown = createShownReader({ nameOf: people.nameOf, isOpenIn: options.isOpenIn });
   /** Stored messages, and whether they were for the agent. */
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
   const told = createLruMap<true>(maxKnownMessages);
@@ -82,7 +86,8 @@ export function createInbound(options: InboundOptions): Inbound {
   }
 
   async function isToAgent(event: MessageEvent, { userId }: Identity): Promise<boolean> {
-    if (isDirect(event.channel) || event.type === "app_mention" || mentions(event.text ?? "", userId)) return true;
+    if (isDirect(event.channel) || event.type === "app_mention" || mentions(shownMarkup(event).own, userId))
+      return true;
     const thread = threadOf(event.ts, event.thread_ts);
     return thread !== null && (await threads.has(event.channel, thread));
   }
@@ -139,29 +144,14 @@ export function createInbound(options: InboundOptions): Inbound {
     self: Identity,
     isAddressed: boolean,
   ): Promise<{ text: string; attachments: Attachment[] }> {
-    if (!isAddressed) return { text: unescapeText(event.text ?? ""), attachments: [] };
-    const [text, files, quotes] = await Promise.all([
-      messageText(event, self),
-      options.describeFiles(event.files ?? [], event.user ?? ""),
-      quotedMessages(event, self),
-    ]);
-    return { text, attachments: [...files, ...quotes] };
+    if (!isAddressed) return { text: unescapeText(unreadMarks(event, event.channel)), attachments: [] };
+    const { own, quotes, files } = await shown(event, event.channel, self);
+    const described = await options.describeFiles(files, event.user ?? "");
+    return { text: own, attachments: [...described, ...quotes.map(quotedText)] };
   }
 
-  async function messageText({ text }: RawMessage, { userId }: Identity): Promise<string> {
-    return await readText(text ?? "", { botUserId: userId, nameOf: people.nameOf });
-  }
-
-  /** Forwarded and linked messages become attachments, because they are not the author's own words. */
-  async function quotedMessages({ attachments = [] }: RawMessage, { userId }: Identity): Promise<Attachment[]> {
-    const quoted = attachments.filter((each) => (each.is_share || each.is_msg_unfurl) && each.text);
-    return await Promise.all(
-      quoted.map(async ({ text = "", author_name: author }) => {
-        const words = await readText(text, { botUserId: userId, nameOf: people.nameOf });
-        const whole = author === undefined ? words : `${author} wrote:\n${words}`;
-        return { name: "quoted message", mimeType: "text/plain", bytes: Buffer.byteLength(whole), text: whole };
-      }),
-    );
+  async function shown(message: RawMessage, channel: string, { userId }: Identity): Promise<SlackShown> {
+    return await readShown(message, { channel, botUserId: userId });
   }
 
   async function hand(event: MessageEvent, self: Identity, isAddressed: boolean): Promise<void> {
@@ -222,11 +212,12 @@ export function createInbound(options: InboundOptions): Inbound {
     options.onWithdrawn(id);
   }
 
-  async function takeEdit(id: string, message: RawMessage, self: Identity): Promise<void> {
+  async function takeEdit(channel: string, message: RawMessage, self: Identity): Promise<void> {
+    const id = formatMessageId({ channel, ts: message.ts });
     const known = changes.get(id);
     if (known === "deleted" || (known !== undefined && compare(editedAt(message), editedAt(known)) < 0)) return;
     changes.set(id, message);
-    await handlers.onEdited("slack", id, await messageText(message, self));
+    await handlers.onEdited("slack", id, (await shown(message, channel, self)).own);
   }
 
   /** Preserves the order within a conversation: an answer never overtakes its question, nor an edit its message. */
@@ -256,7 +247,7 @@ export function createInbound(options: InboundOptions): Inbound {
       if (message.subtype === "tombstone") return await inOrder(channel, message, () => takeDeletion(id));
       // Link previews and replies also change a message, but they are not edits.
       if (previous !== undefined && previous.text === message.text) return;
-      await inOrder(channel, message, () => takeEdit(id, message, self));
+      await inOrder(channel, message, () => takeEdit(channel, message, self));
     },
     async deleted(event) {
       const parsed = deletedSchema.safeParse(event);
@@ -271,8 +262,13 @@ export function createInbound(options: InboundOptions): Inbound {
 
 type Placed = { ts: string; thread_ts?: string | undefined };
 
-function wordsOf({ text, attachments }: RawMessage): Pick<RawMessage, "text" | "attachments"> {
-  return { text, attachments };
+function wordsOf({ text, blocks, attachments }: RawMessage): Pick<RawMessage, "text" | "blocks" | "attachments"> {
+  return { text, blocks, attachments };
+}
+
+/** Others' words, because people must not be taken to have said them. */
+function quotedText({ kind: name, text }: SlackShown["quotes"][number]): Attachment {
+  return { name, mimeType: "text/plain", bytes: Buffer.byteLength(text), text };
 }
 
 function editedAt({ edited, ts }: RawMessage): string {

@@ -7,7 +7,8 @@
 import { unescapeText } from "../outbound/safe-text.ts";
 
 export interface TextReader {
-  botUserId: string;
+  /** A mention of the agent in front is left out. */
+  botUserId?: string;
   nameOf(userId: string): Promise<string>;
 }
 
@@ -18,7 +19,7 @@ const maxNames = 20;
 
 export async function readText(text: string, { botUserId, nameOf }: TextReader): Promise<string> {
   const leading = new RegExp(`^\\s*<@${botUserId}(?:\\|[^<>]*)?>[,:]?[^\\S\\n]*`);
-  const said = text.replace(leading, "");
+  const said = botUserId === undefined ? text : text.replace(leading, "");
   const names = await namesIn(said, nameOf);
   const readable = said.replace(sequence, (_whole, body: string) => shown(body, names));
   return unescapeText(readable).trim();

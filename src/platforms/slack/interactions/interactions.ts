@@ -6,7 +6,7 @@ import type { FormContents } from "../../shared/form-contents.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import { openView } from "../api/views.ts";
 import { formatConversationId, formatMessageId, threadOf } from "../conversation-id.ts";
-import type { SlackFiles } from "../inbound/attachments.ts";
+import { type SlackFiles, shownFiles } from "../inbound/attachments.ts";
 import { maxAnswerMs } from "../limits.ts";
 import { isFirstPart } from "../outbound/cards/card.ts";
 import { choiceOf, moreAction, readMore } from "../outbound/cards/card-buttons.ts";
@@ -154,7 +154,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       const common = { platform: "slack", conversationId, by, at: Date.now() };
       if ("said" in answer) {
         const { text, files } = answer.said;
-        const attachments = await options.describeFiles(files, userId);
+        const attachments = await options.describeFiles(shownFiles(files), userId);
         return await handlers.onPick({ ...common, questionId: approvalId, said: { text, attachments } });
       }
       return await handlers.onAnswer({

@@ -4,6 +4,8 @@
  * DMs are never accessible from other conversations.
  */
 import { z } from "zod";
+import { elapsedSince } from "../../../lib/elapsed.ts";
+import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Audience, ChatPlace, SeenChannel } from "../../../ports/chat.ts";
 import type { Author } from "../../../ports/message.ts";
 import { platformError } from "../../shared/platform-error.ts";
@@ -39,12 +41,19 @@ const listedSchema = z.object({ id: z.string(), name: z.string().default(""), is
 const listSchema = z.object({ channels: z.array(listedSchema).default([]) });
 const types = "public_channel,private_channel";
 const maxPages = 20;
+const maxKnownPairs = 1_000;
+const opennessMs = 60_000;
 
 export interface ChatAccess {
   /** True if the person can read the channel now. False for DMs. */
   mayRead(channel: string, person: Author): Promise<boolean>;
   /** The channel's name and id, if the person can read it now and the agent is in it. */
   lookedAt(channel: string, person: Author): Promise<string | undefined>;
+  /**
+   * Whether everybody who reads the channel `here` can read `channel`. Slack shows a person's DM only what the person may see.
+   * `unknown`: the agent does not see the channel, or Slack does not answer. Known for a minute.
+   */
+  isOpenIn(channel: string, here: string): Promise<"open" | "restricted" | "unknown">;
   find(place: ChatPlace): Promise<FoundPlace>;
   /** As in `ChatActions`. */
   audience(place: ChatPlace): Promise<Audience & { name: string }>;
@@ -55,6 +64,8 @@ export interface ChatAccess {
 }
 
 export function createChatAccess(api: SlackApi, people: People): ChatAccess {
+  const openness = createLruMap<{ is: ReturnType<ChatAccess["isOpenIn"]>; at: number }>(maxKnownPairs);
+
   async function idOf(channel: string): Promise<string> {
     // The model sees channels as `#name (id)`, and the id counts.
     const named = /^#.*\(([^()]+)\)$/.exec(channel.trim())?.[1] ?? channel;
@@ -104,8 +115,7 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
   }
 
   /** The readers of a conversation's channel, against whom other channels are compared. */
-  async function readersOf(conversationId: string): Promise<(channel: string, isPrivate: boolean) => Audience> {
-    const own = parseConversationId(conversationId)?.channel;
+  async function readersOf(own: string | undefined): Promise<(channel: string, isPrivate: boolean) => Audience> {
     const isAlone = own !== undefined && isDirect(own);
     const info = own === undefined || isAlone ? undefined : await infoOf(own);
     // People of other workspaces in a shared channel, also of the same organization, see none of this workspace's other channels.
@@ -124,6 +134,13 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
     return all;
   }
 
+  async function openIn(channel: string, here: string): Promise<"open" | "restricted" | "unknown"> {
+    const info = await infoOf(channel);
+    if (info === undefined) return "unknown";
+    if (info.is_private !== false || info.is_im === true || info.is_mpim === true) return "restricted";
+    return (await readersOf(here))(channel, false).isOpenHere ? "open" : "restricted";
+  }
+
   return {
     async mayRead(channel, person) {
       const info = await infoOf(channel);
@@ -136,6 +153,15 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
       const isSeen = await isSeenBy(channel, info.is_private === true, person);
       return isSeen ? `#${info.name ?? ""} (${channel})` : undefined;
     },
+    isOpenIn(channel, here) {
+      if (channel === here || isDirect(here)) return Promise.resolve("open");
+      const key = `${channel} ${here}`;
+      const known = openness.get(key);
+      if (known !== undefined && elapsedSince(known.at) < opennessMs) return known.is;
+      const is = openIn(channel, here).catch(() => "unknown" as const);
+      openness.set(key, { is, at: Date.now() });
+      return is;
+    },
     async find({ conversationId, requester, channel: named }) {
       const own = parseConversationId(conversationId);
       if (own === undefined) throw noAccess(conversationId, "it is not a Slack conversation");
@@ -146,21 +172,21 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
     },
     async audience({ conversationId, requester, channel: named = "" }) {
       const channel = await idOf(named);
-      const readers = await readersOf(conversationId);
+      const readers = await readersOf(channelOf(conversationId));
       if (channel === parseConversationId(conversationId)?.channel)
         return { ...readers(channel, true), name: "this channel" };
       const { name, is_private: isPrivate } = await checkSeen(channel, named, requester);
       return { ...readers(channel, isPrivate !== false), name: name === undefined ? named : `#${name}` };
     },
     async publicAudience(conversationId) {
-      return (await readersOf(conversationId))("", false);
+      return (await readersOf(channelOf(conversationId)))("", false);
     },
     async channels({ conversationId, requester: { id, isBot } }) {
       const person = isBot ? undefined : await people.fresh(id);
       if (!isBot && person === undefined) return [];
       const isFullMember = person !== undefined && person.kind === undefined;
       const [readers, theirs, ours] = await Promise.all([
-        readersOf(conversationId),
+        readersOf(channelOf(conversationId)),
         channelsOf(id).catch((thrown: unknown) => {
           if (isSlackError(thrown, "user_not_found", "users_not_found", "user_not_visible")) return [];
           throw thrown;
@@ -178,6 +204,10 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
       ];
     },
   };
+}
+
+function channelOf(conversationId: string): string | undefined {
+  return parseConversationId(conversationId)?.channel;
 }
 
 function isSharedInAnyWay(info: ChannelInfo): boolean {

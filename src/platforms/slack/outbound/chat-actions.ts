@@ -12,10 +12,11 @@ import { isAway, isRefusal, isSlackError, isThreadProblem, plainOf } from "../ap
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
-import { fileAttachments } from "../inbound/attachments.ts";
+import type { SlackFiles } from "../inbound/attachments.ts";
 import { createLineReader, linePageSchema, type RawLine } from "../inbound/lines.ts";
 import { readThread } from "../inbound/read-thread.ts";
 import { readMarks } from "../inbound/readable-text.ts";
+import { createShownReader } from "../inbound/shown-message.ts";
 import type { Threads } from "../inbound/threads.ts";
 import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess, FoundPlace } from "./chat-access.ts";
@@ -31,6 +32,7 @@ export interface ChatActionsOptions {
   access: ChatAccess;
   threads: Threads;
   search: NonNullable<ChatActions["search"]>;
+  describeFiles: SlackFiles["describe"];
   told: LruMap<true>;
   log: Log;
   signal: AbortSignal;
@@ -43,7 +45,9 @@ const toolTurn = "tool";
 export function createChatActions(options: ChatActionsOptions): ChatActions {
   const { api, identity, people, threads } = options;
   const { find, audience, channels } = options.access;
-  const readLine = createLineReader(identity, people);
+  const { isOpenIn } = options.access;
+  const readLine = createLineReader(identity, people, isOpenIn);
+  const readShown = createShownReader({ nameOf: people.nameOf, isOpenIn });
 
   async function newest(
     { channel, thread }: FoundPlace,
@@ -116,7 +120,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
         const until = before === undefined ? undefined : tsIn(before, found.channel);
         const lines = await newest(found, count, until);
         const read = await Promise.all(lines.map((line) => readLine(found.channel, line)));
-        return read.map(({ isOwn: _isOwn, ...line }) => line);
+        return read.map(({ isOwn: _isOwn, isQuoting: _isQuoting, ...line }) => line);
       }),
     files: (place, messageId) =>
       inWords(async () => {
@@ -128,7 +132,10 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
           .catch((thrown: unknown) =>
             isSlackError(thrown, "thread_not_found") ? { messages: [] } : Promise.reject(thrown),
           );
-        return (messages.find((each) => each.ts === ts)?.files ?? []).flatMap(fileAttachments);
+        const found = messages.find((each) => each.ts === ts);
+        if (found === undefined) return [];
+        const { files } = await readShown(found, { channel, botUserId: (await identity()).userId });
+        return await options.describeFiles(files, "");
       }),
     post: (place, { text, files, key }) =>
       inWords(async () => {

@@ -19,7 +19,8 @@ import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { People } from "../api/people.ts";
 import { formatMessageId, timeOf } from "../conversation-id.ts";
-import { readText } from "../inbound/readable-text.ts";
+import type { MessageLike } from "../inbound/shown-markup.ts";
+import { createShownReader } from "../inbound/shown-message.ts";
 import { maxContextResults, maxSearchPage } from "../limits.ts";
 import type { ChatAccess } from "./chat-access.ts";
 
@@ -28,7 +29,7 @@ export interface MessageSearchOptions {
   /** With the token of a user. */
   userApi: SlackApi | undefined;
   people: People;
-  access: Pick<ChatAccess, "publicAudience">;
+  access: Pick<ChatAccess, "publicAudience" | "isOpenIn">;
   ephemeral: Pick<EphemeralTexts, "get">;
   log: Log;
 }
@@ -40,7 +41,7 @@ const foundSchema = z.object({
   author_name: z.string().nullish(),
   is_author_bot: z.boolean().nullish(),
   message_ts: z.string(),
-  content: z.string().nullish(),
+  ...{ content: z.unknown().optional(), blocks: z.unknown().optional() },
   permalink: z.string(),
 });
 const contextSchema = z.object({ results: z.object({ messages: z.array(z.unknown()).default([]) }) });
@@ -49,7 +50,7 @@ const matchSchema = z.object({
   user: z.string().nullish(),
   username: z.string().nullish(),
   ts: z.string(),
-  text: z.string().nullish(),
+  ...{ text: z.unknown().optional(), blocks: z.unknown().optional(), attachments: z.unknown().optional() },
   permalink: z.string(),
 });
 const answerSchema = z.object({
@@ -68,6 +69,7 @@ export function actionTokenKey(messageId: string, userId: string): string {
 
 export function createMessageSearch(options: MessageSearchOptions): NonNullable<ChatActions["search"]> {
   const { api, userApi, people, access, ephemeral, log } = options;
+  const readShown = createShownReader({ nameOf: people.nameOf, isOpenIn: access.isOpenIn });
 
   function tokenOf({ messageIds, requester }: ServiceSearch): string | undefined {
     const tokens = messageIds.map((id) => ephemeral.get(actionTokenKey(id, requester.id)));
@@ -77,13 +79,13 @@ export function createMessageSearch(options: MessageSearchOptions): NonNullable<
   async function read(
     place: { channel: string; ts: string; permalink: string },
     who: { id: string | null | undefined; name: string },
-    text: string | null | undefined,
+    message: MessageLike,
   ): Promise<LoggedMessage> {
     const { channel, ts, permalink } = place;
     return {
       ...{ platform: "slack", id: formatMessageId({ channel, ts }), channelId: channel },
       author: { id: who.id ?? who.name, name: who.name },
-      text: await readText(text ?? "", { botUserId: "", nameOf: people.nameOf }),
+      text: (await readShown(message, { channel })).text,
       ...{ at: timeOf(ts), link: permalink },
     };
   }
@@ -104,7 +106,7 @@ export function createMessageSearch(options: MessageSearchOptions): NonNullable<
         read(
           { channel: each.channel_id, ts: each.message_ts, permalink: each.permalink },
           { id: each.author_user_id, name: each.author_name ?? each.author_user_id ?? "somebody" },
-          each.content,
+          { text: each.content, blocks: each.blocks },
         ),
       ),
     );
@@ -133,9 +135,9 @@ export function createMessageSearch(options: MessageSearchOptions): NonNullable<
     const { messages } = await by.call("search.messages", args, answerSchema, { maxRetryMs });
     const matches = messages.matches.flatMap((each) => matchSchema.safeParse(each).data ?? []);
     return await Promise.all(
-      matches.map(async ({ channel: { id }, user, username, ts, text, permalink }) => {
+      matches.map(async ({ channel: { id }, user, username, ts, permalink, ...message }) => {
         const name = user ? await people.nameOf(user).catch(() => username ?? user) : (username ?? "somebody");
-        return await read({ channel: id, ts, permalink }, { id: user, name }, text);
+        return await read({ channel: id, ts, permalink }, { id: user, name }, message);
       }),
     );
   }
