@@ -1,5 +1,6 @@
 /** What people said before a message: in its thread, in its channel, and in messages that it links to. */
 import type { ChatLine } from "./chat.ts";
+import type { Author } from "./message.ts";
 
 /** `root` is the first message of the thread. */
 export type EarlierKind = "root" | "thread" | "channel" | "linked";
@@ -10,6 +11,8 @@ export interface EarlierLine extends Omit<ChatLine, "replies"> {
   isOwn: boolean;
   /** It contains words that its author may not have written, such as a forwarded message. */
   isQuoting?: true;
+  /** Who wrote the message that it answers, if the text quotes that. */
+  quoted?: Author;
 }
 
 export interface EarlierWanted {

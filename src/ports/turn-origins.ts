@@ -39,8 +39,12 @@ export function originsOfTurn({ heard, messages, steps }: TurnRecord, specs: rea
   ];
 }
 
-function originsOfLine({ author, isQuoting }: EarlierLine): Origin[] {
-  return [originOfSpeaker(author), ...(isQuoting === true ? [originOf("attachment", "forwarded message")] : [])];
+function originsOfLine({ author, quoted, isQuoting }: EarlierLine): Origin[] {
+  return [
+    originOfSpeaker(author),
+    ...(quoted === undefined ? [] : [originOfSpeaker(quoted)]),
+    ...(isQuoting === true ? [originOf("attachment", "forwarded message")] : []),
+  ];
 }
 
 /** Nobody knows what a bot repeats, and what the agent itself had read when it wrote an earlier message. */

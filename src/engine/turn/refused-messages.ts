@@ -21,7 +21,10 @@ export async function leaveOutRefused({ turn, deps, save }: TurnRun): Promise<vo
   );
   if (quotes.length === 0) return;
   for (const { platform, attachment } of quotes) {
-    if (await wasRefused(deps.ledger, platform, attachment.quotes ?? "")) attachment.text = refusedText;
+    if (await wasRefused(deps.ledger, platform, attachment.quotes ?? "")) {
+      attachment.text = refusedText;
+      delete attachment.source;
+    }
     delete attachment.quotes;
   }
   await save();

@@ -35,8 +35,9 @@ import { createInbound, type Inbound } from "./inbound/inbound.ts";
 import { createMissedChanges } from "./inbound/missed-changes.ts";
 import { createMissedReactions, type MissedReactions } from "./inbound/missed-reactions.ts";
 import { createFileOpener } from "./inbound/open-file.ts";
+import { asMessage, type RawMessage } from "./inbound/raw-message.ts";
 import { createReactions, type Reactions } from "./inbound/reactions.ts";
-import type { InboundContext, RawMessage } from "./inbound/read-message.ts";
+import type { InboundContext } from "./inbound/read-message.ts";
 import { type CommandHelp, registerCommands } from "./interactions/commands.ts";
 import { createInteractions, type Interactions } from "./interactions/interactions.ts";
 import { createAcknowledgements } from "./outbound/acknowledgement.ts";
@@ -156,15 +157,18 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     const unloaded = cursors.unloaded(shard);
     switch (type) {
       case GatewayDispatchEvents.MessageCreate: {
-        const raw = data as RawMessage;
-        if (raw.author?.id === context.botId()) {
+        const raw = asMessage(data);
+        if (raw === undefined) return void log.warn({ type }, "Discord sent a message without an id or a channel");
+        if (raw.author.id === context.botId()) {
           indicators.hidden(raw.channel_id);
           acknowledgements.seen(raw.channel_id, raw.message_reference?.message_id);
         }
         return inbound.add(raw, unloaded);
       }
       case GatewayDispatchEvents.MessageUpdate:
-        return isEdit(data as RawMessage, context.botId()) ? inbound.edited(data as RawMessage, unloaded) : undefined;
+        return isEdit(data as RawMessage, context.botId())
+          ? inbound.edited(asMessage(data) as RawMessage, unloaded)
+          : undefined;
       case GatewayDispatchEvents.MessageDelete: {
         const { channel_id, id } = data as GatewayMessageDeleteDispatchData;
         return inbound.deleted(channel_id, [id], unloaded);
@@ -326,6 +330,12 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
 }
 
 /** Discord also sends an update when it adds a link preview, but without an edit time. */
-function isEdit({ author, edited_timestamp, webhook_id }: Partial<RawMessage>, botId: string): boolean {
-  return Boolean(edited_timestamp) && author !== undefined && author.id !== botId && webhook_id === undefined;
+function isEdit({ author, edited_timestamp, webhook_id, content }: Partial<RawMessage>, botId: string): boolean {
+  return (
+    Boolean(edited_timestamp) &&
+    content !== undefined &&
+    author !== undefined &&
+    author.id !== botId &&
+    webhook_id === undefined
+  );
 }

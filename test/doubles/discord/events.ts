@@ -45,10 +45,14 @@ export function announceMessage(
   type: "MESSAGE_CREATE" | "MESSAGE_UPDATE",
   channel: ChannelRecord,
   message: MessageRecord,
+  /** All that the event says besides where the message is. */
+  only?: object,
 ): void {
   if (message.onlyFor !== undefined) return;
   const withNonce = type === "MESSAGE_CREATE" && message.authorId === world.application.id;
-  const payload = (readsContent: boolean) => messageEvent(world, message, { readsContent, withNonce });
+  const part = { id: message.id, channel_id: channel.id, ...guildField(channel), ...only };
+  const payload = (readsContent: boolean) =>
+    only === undefined ? messageEvent(world, message, { readsContent, withNonce }) : part;
   world.publish({ type, ...messages(channel), payload });
 }
 

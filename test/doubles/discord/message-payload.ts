@@ -96,6 +96,7 @@ export function messagePayload(
     ...(message.interaction === undefined ? {} : { interaction_metadata: message.interaction }),
     ...(thread === undefined ? {} : { thread: channelPayload(world, thread) }),
     ...referenceFields(world, message, options),
+    ...(isRead ? message.shape : {}),
   } as APIMessage;
 }
 
@@ -193,7 +194,12 @@ export function snapshotOf(world: World, message: MessageRecord): Partial<APIMes
     mentions,
     mention_roles,
     components,
+    sticker_items: stickers,
   } = messagePayload(world, message, { readsContent: true, isInner: true });
-  const optional = { ...(flags === undefined ? {} : { flags }), ...(components === undefined ? {} : { components }) };
+  const optional = {
+    ...(flags === undefined ? {} : { flags }),
+    ...(components === undefined ? {} : { components }),
+    ...(stickers === undefined ? {} : { sticker_items: stickers }),
+  };
   return { type, content, embeds, attachments, timestamp, edited_timestamp, mentions, mention_roles, ...optional };
 }

@@ -37,6 +37,8 @@ export interface SayOptions {
   isVerbatim?: boolean;
   /** Of other bots, which may send them. */
   embeds?: APIEmbed[];
+  /** Fields of the message as Discord sends them, in place of the double's own. */
+  shape?: object;
 }
 
 export interface Person extends Acting {
@@ -154,7 +156,9 @@ function say(world: World, userId: string, text: string, options: SayOptions): S
   const files = [...(options.files ?? []), ...(voice === undefined ? [] : [note])];
   const embeds = options.embeds ?? [];
   const { poll, isUnknown = false } = options;
-  const isEmpty = content === "" && files.length + embeds.length === 0 && poll === undefined && !isUnknown;
+  const { shape } = options;
+  const isEmpty =
+    content === "" && files.length + embeds.length === 0 && poll === undefined && !isUnknown && shape === undefined;
   if (isEmpty) throw new Error("a message needs text or a file");
   if (content.length > 4000) throw new Error(`no client sends ${content.length} characters`);
   const answered = options.replyTo === undefined ? undefined : messageAt(world, options.replyTo).message;
@@ -165,6 +169,7 @@ function say(world: World, userId: string, text: string, options: SayOptions): S
     content,
     embeds,
     ...(poll === undefined ? {} : { poll }),
+    ...(shape === undefined ? {} : { shape }),
     mentions,
     pings: pingsOf(world, channel, userId, mentions),
     nonce: world.nextId(),

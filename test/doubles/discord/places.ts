@@ -38,12 +38,18 @@ export interface ChannelHandle {
   typing(): number[];
   /** Overwrites for a role (`guild.everyone` too) or a person, in place of those before. */
   permit(who: { id: string }, change: { allow?: PermissionsString[]; deny?: PermissionsString[] }): void;
-  webhookSays(name: string, text: string): SeenMessage;
+  /** `shape`: fields of the message as Discord sends them, such as embeds, components or a poll. */
+  webhookSays(name: string, text: string, shape?: object): SeenMessage;
   /** A message of the service itself, e.g. 7 for "somebody joined". */
-  systemMessage(type: number, userId: string, content?: string): SeenMessage;
+  systemMessage(type: number, userId: string, content?: string, shape?: object): SeenMessage;
   bulkDelete(messages: MessageRef[]): void;
   /** Adds a link preview: an update that is not an edit. */
   unfurl(message: MessageRef, title: string): void;
+  /**
+   * More becomes known of a message: an update that is not an edit, unless `isEdit`. With `isPartial`, the event has only these
+   * fields.
+   */
+  update(message: MessageRef, shape: object, options?: { isEdit?: boolean; isPartial?: boolean }): void;
   /** Repeats a message event, as happens around reconnects. */
   repeat(message: MessageRef): void;
   /** Into a thread, also a private one. */
@@ -106,21 +112,28 @@ export function createChannelHandle(world: World, channel: ChannelRecord): Chann
       announceChannel(world, "CHANNEL_UPDATE", channel);
       if (!sawBefore && isSeenByBot()) announceThreadList(world, channel);
     },
-    webhookSays(author, content) {
+    webhookSays(author, content, shape = {}) {
       const webhook = { id: world.nextId(), name: author };
       const mentions = mentionsOf(world, channel, { id: webhook.id }, content, defaultMentions(false));
       const pings = pingsOf(world, channel, webhook.id, mentions);
-      const message = addMessage(world, channel, { authorId: webhook.id, webhook, content, mentions, pings });
+      const message = addMessage(world, channel, { authorId: webhook.id, webhook, content, mentions, pings, shape });
       return seen(world, channel, message);
     },
-    systemMessage: (type, authorId, content = "") =>
-      seen(world, channel, addMessage(world, channel, { authorId, type, content, mentions: noPings })),
+    systemMessage: (type, authorId, content = "", shape = {}) =>
+      seen(world, channel, addMessage(world, channel, { authorId, type, content, mentions: noPings, shape })),
     bulkDelete: (messages) => removeMessages(world, channel, messages.map(idOf)),
     unfurl(ref, title) {
       const { message } = messageAt(world, ref);
       const [link = ""] = /https?:\/\/\S+/.exec(message.content) ?? [];
       message.embeds = [...message.embeds, { type: EmbedType.Link, title, url: link }];
       announceMessage(world, "MESSAGE_UPDATE", channel, message);
+    },
+    update(ref, shape, { isEdit = false, isPartial = false } = {}) {
+      const { message } = messageAt(world, ref);
+      message.shape = { ...message.shape, ...shape };
+      if (isEdit) message.editedAt = world.clock.now();
+      announceMessage(world, "MESSAGE_UPDATE", channel, message, isPartial ? shape : undefined);
+      world.changed();
     },
     repeat: (ref) => announceMessage(world, "MESSAGE_CREATE", channel, messageAt(world, ref).message),
     addToThread(...people) {

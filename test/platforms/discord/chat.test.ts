@@ -37,13 +37,13 @@ function inDm(channel?: string): ChatPlace {
 }
 
 describe("history", () => {
-  test("the newest lines, oldest first, with names, files and threads, without the service's own messages", async () => {
+  test("the newest lines, oldest first, with names, files and threads, and what the service says in a line", async () => {
     const { ann, ben, channel } = discord;
     ann.say("one", { in: channel });
     const two = ben.say(`two ${ann.mention}`, { in: channel, files: [{ name: "a.txt", content: "a" }] });
     channel.systemMessage(7, ben.id);
     ann.startThread(two, "about two");
-    const lines = await chat().history(at(), { limit: 2 });
+    const lines = await chat().history(at(), { limit: 3 });
     expect(lines).toMatchObject([
       { text: "one", files: [] },
       {
@@ -52,8 +52,9 @@ describe("history", () => {
         files: ["a.txt"],
         at: two.at,
       },
+      { author: { name: "Ben" }, text: "[joined the server]" },
     ]);
-    expect((await chat().history(at(), { limit: 10 })).map(({ text }) => text.slice(0, 3))).toEqual(["one", "two"]);
+    expect((await chat().history(at(), { limit: 2 })).map(({ text }) => text.slice(0, 3))).toEqual(["two", "[jo"]);
   });
 
   test("of a thread when the conversation is one, and only what is older when that is asked", async () => {

@@ -252,11 +252,12 @@ describe("files", () => {
     expect(await contentOf(attachments[0])).toBe("a,b");
   });
 
-  test("a file of a message that is answered comes with the id by which it can be fetched", async () => {
+  test("a file of a message that is answered is opened like the asker's own", async () => {
     const old = discord.ben.say("", { in: discord.channel, files: [{ name: "report.csv", content: "a,b" }] });
     const said = discord.ann.say(`${discord.bot.mention} look`, { in: discord.channel, replyTo: old });
-    const [quoted] = (await kept(said.id)).attachments;
-    expect(quoted?.text).toContain(`[file: report.csv, of message ${old.id}]`);
+    const [file, quoted] = (await kept(said.id)).attachments;
+    expect(quoted?.text).toContain("[file: report.csv]");
+    expect([file?.name, file?.quotes, await contentOf(file)]).toEqual(["report.csv", old.id, "a,b"]);
   });
 
   test("files of people who speak to others are not described", async () => {
@@ -331,7 +332,7 @@ describe("order", () => {
     expect(agent.deleted).toEqual([said.id, ...many.map(({ id }) => id)]);
   });
 
-  test("an edit that lacks what was said is none, and holds up nothing", async () => {
+  test("an edit that lacks what was said is none, one that lacks other fields is, and neither holds up anything", async () => {
     const said = discord.ann.say("hello", { in: "dm" });
     await kept(said.id);
     const { id, channelId: channel_id } = said;
@@ -340,7 +341,7 @@ describe("order", () => {
     discord.gateway.send("MESSAGE_UPDATE", { id, channel_id, author, edited_timestamp });
     discord.gateway.send("MESSAGE_UPDATE", { id, channel_id, author, edited_timestamp, content: "hello?" });
     await kept(discord.ann.say("are you there?", { in: "dm" }).id);
-    expect(agent.edited).toEqual([]);
+    expect(agent.edited).toEqual([{ id, text: "hello?" }]);
   });
 
   test("what changes a message without being said, such as an unfolded link, is no edit", async () => {

@@ -1,61 +1,55 @@
-/** Describes a message's attachments. A quoted or forwarded message becomes one too: it is not the author's own words. */
-import { type APIAttachment, type APIMessage, MessageFlags } from "discord.js";
+/** Describes a message's files. A quoted or forwarded message becomes an attachment too: it is not the author's own words. */
+import type { APIAttachment } from "discord.js";
 import { z } from "zod";
-import { shorten } from "../../../lib/text/shorten.ts";
 import type { Attachment } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
-import { personName } from "../api/people.ts";
-import { withoutFooter } from "../outbound/footer.ts";
-import { filesOf, sourceOf } from "./open-file.ts";
-import { saidIn, saidInForward } from "./said-text.ts";
+import { sourceOf } from "./open-file.ts";
+import type { HeldFile, Quote, ShownParts } from "./shown-message.ts";
 
-export function describeAttachments(message: APIMessage): Attachment[] {
-  const isVoice = ((message.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0;
-  const files = filesOf(message).map((file) => ({
-    ...fileAttachment(message, file),
-    ...(isVoice ? { voice: { seconds: file.duration_secs ?? 0 } } : {}),
-  }));
-  return [...files, ...stickersOf(message), ...forwardedOf(message)];
+/** `readable` names whom the texts mention. The answered message is left out if the conversation knows it. */
+export function attachmentsOf(
+  { files, previews, forwarded, answered }: ShownParts,
+  readable: (text: string) => string,
+): Attachment[] {
+  const quotes = [...forwarded, ...(answered === undefined ? [] : [answered])];
+  return [
+    ...files.map(fileAttachment),
+    ...quotes.flatMap((quote) => quote.files.map((file) => ({ ...fileAttachment(file), ...copyOf(quote) }))),
+    ...(previews === "" ? [] : [textAttachment("link preview", readable(previews))]),
+    ...forwarded.map((quote) => ({ ...textAttachment("forwarded message", readable(quote.text)), ...copyOf(quote) })),
+    ...(answered === undefined ? [] : [answeredAttachment(answered, readable)]),
+  ];
 }
 
-export function quotedMessage(message: APIMessage): Attachment {
-  const { id, author, attachments } = message;
-  const said = saidIn(message);
-  const files = attachments.map(({ filename }) => `[file: ${filename}, of message ${id}]`);
-  const text = [
-    `${personName(author)} (<@${author.id}>) wrote:`,
-    author.bot === true ? withoutFooter(said) : said,
-    ...files,
-  ]
-    .filter((line) => line !== "")
-    .join("\n");
-  return { ...textAttachment("the message that this answers", text), quotes: id };
+function answeredAttachment(
+  answered: NonNullable<ShownParts["answered"]>,
+  readable: (text: string) => string,
+): Attachment {
+  const name = "the message that this answers";
+  const { by, text, note } = answered;
+  if (note !== undefined) return { name, mimeType: "text/plain", bytes: 0, problem: note };
+  return { ...textAttachment(name, `${by} wrote:\n${readable(text)}`), ...copyOf(answered) };
 }
 
-function forwardedOf({ message_snapshots = [], message_reference: from }: APIMessage): Attachment[] {
-  const quotes = from?.message_id === undefined ? {} : { quotes: from.message_id };
-  return message_snapshots.map(({ message }) => {
-    const files = message.attachments.map(({ filename }) => `[file: ${filename}]`);
-    const text = [saidInForward(message), ...files].filter((line) => line !== "").join("\n");
-    return { ...textAttachment("forwarded message", text), ...quotes };
-  });
-}
-
-function stickersOf({ sticker_items = [] }: APIMessage): Attachment[] {
-  return sticker_items.map(({ name }) => ({
-    name: `sticker: ${shorten(name, 100)}`,
-    mimeType: "image/x-sticker",
-    bytes: 0,
-  }));
+function copyOf({ id }: Quote): Pick<Attachment, "quotes"> {
+  return id === undefined || id === "" ? {} : { quotes: id };
 }
 
 function textAttachment(name: string, text: string): Attachment {
   return { name, mimeType: "text/plain", bytes: Buffer.byteLength(text), text };
 }
 
-export function fileAttachment(message: Pick<APIMessage, "channel_id" | "id">, file: APIAttachment): Attachment {
-  const { filename, content_type: mimeType = "application/octet-stream", size } = file;
-  return { name: filename, mimeType, bytes: size, source: { ...sourceOf(message, file) } };
+export function fileAttachment(file: HeldFile): Attachment {
+  const { name, mimeType = "application/octet-stream", bytes = 0, problem, from, voiceSeconds } = file;
+  const source = sourceOf(file);
+  // A voice note of somebody else is not what the author says.
+  const isVoice = voiceSeconds !== undefined && from === undefined;
+  return {
+    ...{ name, mimeType, bytes },
+    ...(source === undefined ? {} : { source: { ...source } }),
+    ...(problem === undefined ? {} : { problem }),
+    ...(isVoice ? { voice: { seconds: voiceSeconds } } : {}),
+  };
 }
 
 /** As long as missed messages are fetched. */

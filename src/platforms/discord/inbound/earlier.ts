@@ -15,8 +15,9 @@ import { type DiscordConversation, isSnowflake, parseConversationId } from "../c
 import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess } from "../outbound/chat-access.ts";
 import { newerId, snowflakeAt } from "./cursors.ts";
+import { listOf } from "./fields.ts";
 import { isWritten, lineOf } from "./lines.ts";
-import { saidInForward } from "./said-text.ts";
+import { asMessage } from "./raw-message.ts";
 
 export interface EarlierOptions {
   api: DiscordApi;
@@ -51,7 +52,8 @@ export function createEarlier({ api, channels, access, ownId }: EarlierOptions):
 
   async function one(channelId: string, id: string, signal: AbortSignal): Promise<APIMessage | undefined> {
     const route = Routes.channelMessage(channelId, id);
-    return await unlessRefused(api.request<APIMessage>({ method: "GET", route, signal }), ...hidden);
+    const found = await unlessRefused(api.request<unknown>({ method: "GET", route, signal }), ...hidden);
+    return asMessage(found, { channelId });
   }
 
   /** The newest `wanted` messages between `after` and `id`, oldest first. `isWhole` is true if that is all of them. */
@@ -64,10 +66,11 @@ export function createEarlier({ api, channels, access, ownId }: EarlierOptions):
       const query = { limit: String(maxHistoryPage), before: at };
       const route = Routes.channelMessages(channelId);
       try {
-        const raws = await api.request<APIMessage[]>({ method: "GET", route, query, signal });
+        const read = await api.request<unknown[]>({ method: "GET", route, query, signal });
+        const raws = listOf(read).flatMap((raw) => asMessage(raw, { channelId }) ?? []);
         const fresh = raws.filter((raw) => newerId(raw.id, after) === raw.id && raw.id !== after);
         found.push(...fresh.filter(isWritten));
-        isWhole = raws.length < maxHistoryPage || fresh.length < raws.length;
+        isWhole = read.length < maxHistoryPage || fresh.length < raws.length;
         at = raws.at(-1)?.id ?? at;
       } catch (thrown) {
         if (found.length === 0) throw thrown;
@@ -202,22 +205,22 @@ function asKind(kind: EarlierKind, raws: readonly APIMessage[]): Line[] {
 }
 
 function joined(parts: readonly Part[], selfId: string): Earlier {
+  const all = parts.flatMap(({ raws }) => raws);
+  const ids = new Set(all.map(({ raw }) => raw.id));
   return {
-    lines: parts.flatMap(({ raws }) => raws).map((line) => earlierLine(line, selfId)),
+    lines: all.map((line) => earlierLine(line, selfId, (id) => ids.has(id))),
     leftOut: parts.reduce((sum, { leftOut }) => sum + leftOut, 0),
     notes: parts.flatMap(({ notes }) => notes),
   };
 }
 
-function earlierLine({ kind, raw }: Line, selfId: string): EarlierLine {
-  const { interaction_metadata: _asked, ...plain } = raw;
+function earlierLine({ kind, raw }: Line, selfId: string, isShown: (id: string) => boolean): EarlierLine {
   // Only the agent posts people's questions. What another bot answers to a person's command is not that person's.
-  const { replies: _replies, ...line } = lineOf(raw.author.id === selfId ? raw : plain);
-  const author = { ...line.author, isBot: line.author.isBot || raw.webhook_id !== undefined };
-  const forwarded = (raw.message_snapshots ?? []).map(({ message }) => `[forwarded] ${saidInForward(message)}`);
-  const text = [line.text, ...forwarded].filter((part) => part !== "").join("\n");
-  const isQuoting = forwarded.length > 0 ? ({ isQuoting: true } as const) : {};
-  return { ...line, author, text, kind, isOwn: author.id === selfId, ...isQuoting };
+  // In a busy channel, pages that people link to are nobody's question.
+  const options = { isShown, mayBeAsk: raw.author.id === selfId, isBrief: kind === "channel" };
+  const { replies: _replies, author: by, ...line } = lineOf(raw, options);
+  const author = { ...by, isBot: by.isBot || raw.webhook_id !== undefined };
+  return { ...line, author, kind, isOwn: author.id === selfId };
 }
 
 function closedNote(channel: string): string {

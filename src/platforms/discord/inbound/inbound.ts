@@ -20,7 +20,8 @@ import { parseConversationId } from "../conversation-id.ts";
 import type { Cursors, PlaceType } from "./cursors.ts";
 import { createMissed } from "./missed.ts";
 import { createOrderedQueues } from "./ordered-queue.ts";
-import { type InboundContext, messageText, type RawMessage, readInbound } from "./read-message.ts";
+import type { RawMessage } from "./raw-message.ts";
+import { type InboundContext, readChanged, readInbound } from "./read-message.ts";
 import { createSlots } from "./slots.ts";
 
 /** All resolve once what they were given is durably stored, or left out after `unloaded`; they stay open if the process ends before. */
@@ -169,8 +170,8 @@ export function createInbound(options: InboundOptions): Inbound {
     },
     edited(raw, unloaded) {
       const edit = async () => {
-        const text = await unlessHopeless(raw, () => messageText(raw, raw.guild_id, context));
-        if (text !== undefined) await handlers.onEdited("discord", raw.id, text);
+        const changed = await unlessHopeless(raw, () => readChanged(raw, context));
+        if (changed !== undefined) await handlers.onEdited("discord", raw.id, changed.text);
       };
       return addWork(raw.channel_id, edit, unloaded);
     },

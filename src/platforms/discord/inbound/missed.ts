@@ -1,12 +1,14 @@
 /** Reads what was said in a place since its cursor. If that is too much, reads what people still wait for: the newest. */
-import { type APIMessage, Routes } from "discord.js";
+import { Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { type CatchUpReport, maxMissedAgeMs } from "../../shared/catch-up-report.ts";
 import { codeOfRefusal, type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
 import { maxHistoryPage } from "../limits.ts";
 import { type Cursors, newerId, snowflakeAt } from "./cursors.ts";
-import type { InboundContext, RawMessage } from "./read-message.ts";
+import { listOf } from "./fields.ts";
+import { asMessage, type RawMessage } from "./raw-message.ts";
+import type { InboundContext } from "./read-message.ts";
 
 export interface Missed {
   /** Oldest first. */
@@ -35,9 +37,8 @@ export function createMissed({ api, context, cursors, log, signal }: MissedOptio
         report.closed.add(channelId);
         return [];
       }
-      const inGuild = place.guild === undefined ? {} : { guild_id: place.guild };
       const range = end ?? { after: cursors.readUpTo(channelId, place.guild) };
-      const messages = await api.request<APIMessage[]>({
+      const messages = await api.request<unknown>({
         method: "GET",
         route: Routes.channelMessages(channelId),
         query: { ...range, limit: String(maxHistoryPage) },
@@ -46,7 +47,9 @@ export function createMissed({ api, context, cursors, log, signal }: MissedOptio
         isBackground: true,
         signal,
       });
-      return messages.map((raw) => ({ ...raw, ...inGuild })).sort(byAge);
+      return listOf(messages)
+        .flatMap((raw) => asMessage(raw, { channelId, guildId: place.guild }) ?? [])
+        .sort(byAge);
     } catch (thrown) {
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
       const isClosed = isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions");

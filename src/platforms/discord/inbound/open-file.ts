@@ -2,12 +2,13 @@
  * Opens a message's file. Discord's file links expire after a day; fetching the message again gives a new link. Refuses
  * links to other hosts.
  */
-import { type APIAttachment, type APIMessage, Routes } from "discord.js";
+import { type APIMessage, Routes } from "discord.js";
 import { z } from "zod";
 import type { Platform } from "../../../ports/platform.ts";
 import { deletedFile, isRefused, isStoredThere, requestFile, streamOf } from "../../shared/file-download.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import { type DiscordApi, hidden, unlessRefused } from "../api/api.ts";
+import { filesOf, type HeldFile } from "./shown-message.ts";
 
 const sourceSchema = z.object({ channel: z.string(), message: z.string(), id: z.string(), url: z.string() });
 type FileSource = z.infer<typeof sourceSchema>;
@@ -15,13 +16,9 @@ type FileSource = z.infer<typeof sourceSchema>;
 /** Hosts in attachment links; see also https://discord.com/developers/docs/reference#image-formatting. */
 const fileHosts: readonly string[] = ["cdn.discordapp.com", "media.discordapp.net"];
 
-export function sourceOf({ channel_id, id }: Pick<APIMessage, "channel_id" | "id">, file: APIAttachment): FileSource {
-  return { channel: channel_id, message: id, id: file.id, url: file.url };
-}
-
-/** The message's files, and those of messages that it forwards. */
-export function filesOf({ attachments, message_snapshots = [] }: APIMessage): APIAttachment[] {
-  return [...attachments, ...message_snapshots.flatMap(({ message }) => message.attachments)];
+/** Undefined if Discord sent no link to the file. */
+export function sourceOf({ channelId, messageId, id, url }: HeldFile): FileSource | undefined {
+  return url === undefined ? undefined : { channel: channelId, message: messageId, id, url };
 }
 
 export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): NonNullable<Platform["openFile"]> {
@@ -35,7 +32,7 @@ export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): N
     const route = Routes.channelMessage(channel, message);
     const found = await unlessRefused(api.request<APIMessage>({ method: "GET", route, signal }), ...hidden);
     const file = found && filesOf(found).find((each) => each.id === id);
-    if (file === undefined) throw deletedFile("discord");
+    if (file?.url === undefined) throw deletedFile("discord");
     return file.url;
   }
 

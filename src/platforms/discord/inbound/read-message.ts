@@ -2,27 +2,20 @@
  * Converts a Discord message to an inbound message. Looks up the author's roles, which messages from REST lack. Ignores
  * webhooks, system messages, bots that are not allowed, and the bot's own messages except questions by `/remora ask`.
  */
-import {
-  type APIAttachment,
-  type APIMessage,
-  ChannelType,
-  type GatewayMessageCreateDispatchData,
-  MessageFlags,
-  MessageType,
-} from "discord.js";
+import { type APIAttachment, ChannelType, MessageFlags, MessageType } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { Attachment, Author, InboundMessage } from "../../../ports/message.ts";
 import { type ChannelFacts, type Channels, isThread } from "../api/channels.ts";
 import type { GuildRoles } from "../api/own-guilds.ts";
-import { authorOf, type People, personName } from "../api/people.ts";
+import { authorOf, type People } from "../api/people.ts";
 import { type DiscordConversation, messageLink, placeOf } from "../conversation-id.ts";
 import { escapePlain } from "../outbound/plain-text.ts";
-import { describeAttachments, fileAttachment, quotedMessage } from "./attachments.ts";
-import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
-import { saidIn } from "./said-text.ts";
-
-/** A message without a `guild_id` is a DM. */
-export type RawMessage = APIMessage & Pick<GatewayMessageCreateDispatchData, "guild_id" | "member">;
+import { attachmentsOf, fileAttachment } from "./attachments.ts";
+import { joined } from "./fields.ts";
+import { noAuthorId, type RawMessage } from "./raw-message.ts";
+import { idsIn, leadingMention, type Names, namesIn, readableText, withoutLeadingMention } from "./readable-text.ts";
+import { isServiceMessage } from "./service-messages.ts";
+import { filesOf, type ShownParts, shownParts, wholeText } from "./shown-message.ts";
 
 export interface InboundContext {
   botId(): string;
@@ -52,10 +45,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
   const speaker = speakerOf(raw, context);
   if (speaker === undefined) return undefined;
   const guildId = raw.guild_id;
-  const facts = guildId === undefined ? undefined : await context.channels.get(raw.channel_id);
-  const conversation = conversationOf(raw, guildId, facts, context);
-  const isDirect = conversation.type === "dm";
-  const isAddressed = isDirect || speaker.isAsked || (await isMeant(raw, facts, guildId, context));
+  const { facts, conversation, isDirect, isAddressed } = await meantBy(raw, speaker.isAsked, context);
   const hasRoles = !isAddressed || speaker.author.isBot || (raw.member !== undefined && !speaker.isAsked);
   const roles = hasRoles ? speaker.author.roles : await context.people.roles(guildId, speaker.author.id);
   const author = { ...speaker.author, roles };
@@ -63,8 +53,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
     id: raw.id,
     ...placeOf(conversation, author.id, facts?.type === ChannelType.PrivateThread),
     author,
-    text: await messageText(raw, guildId, context),
-    attachments: isAddressed ? [...(await given(raw, context)), ...attachmentsOf(raw, conversation, context)] : [],
+    ...(await contentOf(raw, isAddressed, conversation, context)),
     isAddressed,
     isDirect,
     ...(facts !== undefined && isThread(facts) ? { isInThread: true } : {}),
@@ -73,30 +62,68 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
   };
 }
 
-export async function messageText(
-  raw: RawMessage,
-  guildId: string | undefined,
-  context: InboundContext,
-): Promise<string> {
-  const roles = await rolesIn(raw.content, guildId, context);
-  const own = ownIds(roles, context);
-  const said = isAsk(raw, context)
-    ? raw.content.slice(askMark.length).replace(filesLine, "")
-    : withoutLeadingMention(saidIn(raw), own);
-  const { channels } = idsIn(said);
-  const facts = await Promise.all(channels.slice(0, 20).map((id) => context.channels.get(id)));
-  const names = new Map(facts.map((each) => [each?.id, each?.name || undefined]));
-  const mentioned = new Map(raw.mentions.map((user) => [user.id, personName(user, memberIn(user))]));
-  return readableText(said, {
-    user: (id) => mentioned.get(id),
-    role: (id) => roles?.names.get(id),
-    channel: (id) => names.get(id),
-  });
+async function meantBy(raw: RawMessage, isAsked: boolean, context: InboundContext) {
+  const guildId = raw.guild_id;
+  const facts = guildId === undefined ? undefined : await context.channels.get(raw.channel_id);
+  const conversation = conversationOf(raw, guildId, facts, context);
+  const isDirect = conversation.type === "dm";
+  const isAddressed = isDirect || isAsked || (await isMeant(raw, facts, guildId, context));
+  return { facts, conversation, isDirect, isAddressed };
 }
 
-/** Messages from the gateway include the server membership of mentioned users. */
-function memberIn(user: object): { nick?: string | null } | undefined {
-  return "member" in user ? (user.member as { nick?: string | null }) : undefined;
+/** What a message says by now. Undefined if nobody's word. */
+export async function readChanged(
+  raw: RawMessage,
+  context: InboundContext,
+): Promise<Pick<InboundMessage, "text" | "attachments" | "isAddressed"> | undefined> {
+  const speaker = speakerOf(raw, context);
+  if (speaker === undefined) return undefined;
+  const { conversation, isAddressed } = await meantBy(raw, speaker.isAsked, context);
+  return { ...(await contentOf(raw, isAddressed, conversation, context)), isAddressed };
+}
+
+/** The author's own words, and what else the message shows. To somebody else, all of it is text: nobody opens its files. */
+async function contentOf(
+  raw: RawMessage,
+  isAddressed: boolean,
+  conversation: DiscordConversation,
+  context: InboundContext,
+) {
+  const parts = shownParts(raw);
+  const all = joined([wholeText(parts), ...parts.forwarded.map(({ text }) => text), parts.answered?.text ?? ""]);
+  const [names, own] = await namesOf(raw, all, context);
+  const readable = (text: string) => readableText(text, names);
+  const ofAsk = isAsk(raw, context) ? raw.content.slice(askMark.length).replace(filesLine, "") : undefined;
+  const said = withoutLeadingMention(isAddressed ? parts.words : wholeText(parts), own);
+  const text = readable(ofAsk ?? said);
+  if (!isAddressed) return { text, attachments: [] };
+  const shown = isKnown(raw, parts, conversation, context) ? { ...parts, answered: undefined } : parts;
+  const attachments = [...(await given(raw, context)), ...attachmentsOf(shown, readable)];
+  return { text, attachments: ofAsk === undefined ? attachments : await given(raw, context) };
+}
+
+/** In an existing conversation, the bot's own words are already in the history, so they are not quoted again. */
+function isKnown(
+  raw: RawMessage,
+  { answered }: ShownParts,
+  conversation: DiscordConversation,
+  context: InboundContext,
+) {
+  return answered?.byId === context.botId() && (conversation.type === "dm" || conversation.thread !== raw.id);
+}
+
+/** With the ids of the bot and of its role. */
+async function namesOf(raw: RawMessage, said: string, context: InboundContext): Promise<[Names, string[]]> {
+  const roles = await rolesIn(said, raw.guild_id, context);
+  const { channels } = idsIn(said);
+  const facts = await Promise.all(channels.slice(0, 20).map((id) => context.channels.get(id)));
+  const channelNames = new Map(facts.map((each) => [each?.id, each?.name || undefined]));
+  const names = {
+    ...namesIn(raw),
+    role: (id: string) => roles?.names.get(id),
+    channel: (id: string) => channelNames.get(id),
+  };
+  return [names, ownIds(roles, context)];
 }
 
 function speakerOf(raw: RawMessage, context: InboundContext): { author: Author; isAsked: boolean } | undefined {
@@ -104,7 +131,7 @@ function speakerOf(raw: RawMessage, context: InboundContext): { author: Author; 
   if (isAsk(raw, context) && interaction_metadata !== undefined)
     return { author: authorOf(interaction_metadata.user), isAsked: true };
   if (author.id === context.botId() || raw.webhook_id !== undefined) return undefined;
-  if (raw.type !== MessageType.Default && raw.type !== MessageType.Reply) return undefined;
+  if (author.id === noAuthorId || isServiceMessage({ ...raw }) || isOfCommand(raw)) return undefined;
   if (author.bot && !context.isAllowedBot(author.id)) return undefined;
   return { author: authorOf(author, raw.member), isAsked: false };
 }
@@ -112,7 +139,12 @@ function speakerOf(raw: RawMessage, context: InboundContext): { author: Author; 
 async function given(raw: RawMessage, context: InboundContext): Promise<Attachment[]> {
   const { interaction_metadata: command } = raw;
   if (!isAsk(raw, context) || command === undefined) return [];
-  return (await context.givenFiles(command.id)).map((file) => fileAttachment(raw, file));
+  const files = await context.givenFiles(command.id);
+  return filesOf({ ...raw, attachments: files }).map(fileAttachment);
+}
+
+function isOfCommand({ type }: RawMessage): boolean {
+  return type === MessageType.ChatInputCommand || type === MessageType.ContextMenuCommand;
 }
 
 function isAsk({ author, type, content, flags }: RawMessage, { botId }: InboundContext): boolean {
@@ -135,7 +167,7 @@ function conversationOf(
 
 /** Without threads, a reply to an answer joins its question's conversation. The root's id is also the thread's. */
 function rootOf({ id, referenced_message: answered }: RawMessage, { botId }: InboundContext): string {
-  const isToBot = answered?.author.id === botId();
+  const isToBot = answered?.author?.id === botId();
   return (isToBot ? answered.message_reference?.message_id : undefined) ?? id;
 }
 
@@ -149,7 +181,7 @@ async function isMeant(
   // People may mention the bot's role instead. If the role can't be mentioned, its mention appears only in the text.
   const own = ownIds(await rolesIn(raw.content, guildId, context), context);
   if (idsIn(raw.content).roles.some((id) => own.includes(id))) return true;
-  if (raw.type === MessageType.Reply && raw.referenced_message?.author.id === context.botId()) return true;
+  if (raw.type === MessageType.Reply && raw.referenced_message?.author?.id === context.botId()) return true;
   if (raw.author.bot || facts === undefined || !isThread(facts)) return false;
   const isOwn = facts.ownerId === context.botId() || context.isOwnThread(facts.id);
   // A message that starts with another person's mention is for that person, not for the bot.
@@ -177,14 +209,4 @@ async function rolesIn(
 
 function ownIds(roles: GuildRoles | undefined, { botId }: InboundContext): string[] {
   return roles?.own === undefined ? [botId()] : [botId(), roles.own];
-}
-
-function attachmentsOf(raw: RawMessage, conversation: DiscordConversation, context: InboundContext) {
-  const files = describeAttachments(raw);
-  const answered = raw.type === MessageType.Reply ? raw.referenced_message : undefined;
-  if (!answered) return files;
-  // In an existing conversation, the bot's own words are already in the history, so they are not quoted again.
-  const isOwn = answered.author.id === context.botId();
-  const isKnown = isOwn && (conversation.type === "dm" || conversation.thread !== raw.id);
-  return isKnown ? files : [...files, quotedMessage(answered)];
 }

@@ -33,7 +33,9 @@ import { type Channels, factsOf, isThread } from "../api/channels.ts";
 import { authorOf } from "../api/people.ts";
 import { type DiscordConversation, formatConversationId, placeOf } from "../conversation-id.ts";
 import { fileAttachment } from "../inbound/attachments.ts";
-import { askContent, type RawMessage } from "../inbound/read-message.ts";
+import type { RawMessage } from "../inbound/raw-message.ts";
+import { askContent } from "../inbound/read-message.ts";
+import { filesOf } from "../inbound/shown-message.ts";
 import { maxMessageLength } from "../limits.ts";
 import { createEphemeralReplies, privately } from "../outbound/ephemeral-reply.ts";
 import { noMentions } from "../outbound/messages.ts";
@@ -139,7 +141,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       case "written": {
         const files = filesIn(submittedIn(interaction), resolvedIn(interaction));
         const from = { channel_id: interaction.channel?.id ?? "", id: messageId ?? "" };
-        const attachments = files.map((file) => fileAttachment(from, file));
+        const attachments = filesOf({ ...from, attachments: files }).map(fileAttachment);
         const said = { text: writtenAnswer(submittedIn(interaction)), attachments };
         return privately(await handlers.onPick({ ...common, questionId: id, said }));
       }

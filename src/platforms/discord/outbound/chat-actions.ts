@@ -1,13 +1,15 @@
 /** What tools can do on Discord besides answering, in the channels that chat-access.ts allows. */
-import { type APIChannel, type APIMessage, Routes, ThreadAutoArchiveDuration } from "discord.js";
-import type { ChatActions } from "../../../ports/chat.ts";
+import { type APIChannel, type APIMessage, MessageType, Routes, ThreadAutoArchiveDuration } from "discord.js";
+import type { ChatActions, ChatLine } from "../../../ports/chat.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import { codeOfRefusal, type DiscordApi, discordError, isLimited, unlessRefused, whyNotThere } from "../api/api.ts";
 import { isSnowflake } from "../conversation-id.ts";
 import { fileAttachment } from "../inbound/attachments.ts";
-import { isWritten, lineOf } from "../inbound/lines.ts";
-import { filesOf } from "../inbound/open-file.ts";
+import { listOf } from "../inbound/fields.ts";
+import { lineOf, type ShownLine } from "../inbound/lines.ts";
+import { asMessage } from "../inbound/raw-message.ts";
+import { filesOf } from "../inbound/shown-message.ts";
 import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess } from "./chat-access.ts";
 import { emojiFor } from "./emoji.ts";
@@ -64,24 +66,25 @@ export function createChatActions({ api, messages, access }: ChatActionsOptions)
         let at = before === undefined ? undefined : checkedId(before);
         while (found.length < wanted) {
           const query = { limit: String(maxHistoryPage), ...(at === undefined ? {} : { before: at }) };
-          const page = await api.request<APIMessage[]>({
-            method: "GET",
-            route: Routes.channelMessages(channelId),
-            query,
-          });
-          found.push(...page.filter(isWritten));
+          const route = Routes.channelMessages(channelId);
+          const read = listOf(await api.request<unknown>({ method: "GET", route, query }));
+          const page = read.flatMap((raw) => asMessage(raw, { channelId }) ?? []);
+          found.push(...page.filter(({ type }) => type !== MessageType.ThreadStarterMessage));
           at = page.at(-1)?.id;
-          if (page.length < maxHistoryPage) break;
+          if (read.length < maxHistoryPage || at === undefined) break;
         }
-        return found.slice(0, wanted).reverse().map(lineOf);
+        const chosen = found.slice(0, wanted).reverse();
+        const ids = new Set(chosen.map(({ id }) => id));
+        return chosen.map((message) => chatLine(lineOf(message, { isShown: (id) => ids.has(id) })));
       }),
     files: (place, messageId) =>
       withExplainedRefusals("read there", async () => {
         const id = checkedId(messageId);
         for (const channel of await access.channelsNear(place)) {
           const route = Routes.channelMessage(channel, id);
-          const found = await unlessRefused(api.request<APIMessage>({ method: "GET", route }), "unknownMessage");
-          if (found !== undefined) return filesOf(found).map((file) => fileAttachment(found, file));
+          const asked = await unlessRefused(api.request<unknown>({ method: "GET", route }), "unknownMessage");
+          const found = asMessage(asked, { channelId: channel });
+          if (found !== undefined) return filesOf(found).map(fileAttachment);
         }
         throw discordError("platform.unknown-message", `there is no message ${id} there`);
       }),
@@ -124,6 +127,10 @@ async function withExplainedRefusals<T>(deed: string, work: () => Promise<T>): P
     const message = `Discord won't let me ${deed}: ${whyNotThere(thrown)}`;
     throw platformError("discord", "no-access", message, thrown);
   }
+}
+
+function chatLine({ quoted: _quoted, isQuoting: _isQuoting, ...line }: ShownLine): ChatLine {
+  return line;
 }
 
 function checkedId(id: string): string {

@@ -18,6 +18,7 @@ import type { DiscordApi } from "../api/api.ts";
 import { isPublicThread } from "../api/channels.ts";
 import { isSnowflake, messageLink } from "../conversation-id.ts";
 import { isWritten, lineOf } from "../inbound/lines.ts";
+import { asMessage } from "../inbound/raw-message.ts";
 import { maxSearchChannels, maxSearchResults, maxSearchWords, snowflakeEpochMs } from "../limits.ts";
 
 type SearchAnswer = Extract<RESTGetAPIGuildMessagesSearchResult, { messages: unknown }>;
@@ -98,15 +99,12 @@ function messageIn(guildId: string, message: APIMessage | null, thread: APIThrea
 /** Undefined if nobody wrote it, or it has another form than Discord documents: the others that were found still count. */
 function readLine(message: APIMessage): ChatLine | undefined {
   try {
-    const line = isWritten(message) ? lineOf({ ...noParts, ...message }) : undefined;
-    const isWhole = line !== undefined && isSnowflake(line.id) && isSnowflake(message.channel_id);
-    return isWhole && Number.isFinite(line.at) ? line : undefined;
+    const found = asMessage(message);
+    return found !== undefined && isWritten(found) ? lineOf(found, { isShown: () => true }) : undefined;
   } catch {
     return undefined;
   }
 }
-
-const noParts: Pick<APIMessage, "mentions" | "attachments" | "embeds"> = { mentions: [], attachments: [], embeds: [] };
 
 function snowflakeAt(at: number): string {
   return String(BigInt(Math.max(0, Math.floor(at) - snowflakeEpochMs)) << 22n);
