@@ -167,13 +167,14 @@ export function changedExchange(
   };
 }
 
-/** The message's own, and that of the message that it repeats: in a direct message, or because a person pressed Retry. */
-function keysOf({ platform, id, askedAt, replyTo }: InboundMessage): string[] {
+/** The message's own, and that of the message that it repeats or adds to: in a direct message, after Retry, or as what came later. */
+function keysOf({ platform, id, askedAt, replyTo, changes }: InboundMessage): string[] {
   return [
     ...new Set([
       id,
       ...(askedAt === undefined ? [] : [askedAt.messageId]),
       ...(replyTo === undefined ? [] : [replyTo]),
+      ...(changes === undefined ? [] : [changes]),
     ]),
   ].map((each) => messageKey(platform, each));
 }

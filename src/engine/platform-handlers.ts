@@ -73,10 +73,10 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
       if (verdict.type === "allowed") return await commands.handle(command);
       return { text: verdict.notice?.text ?? `I can't do that: ${verdict.why}.`, isPrivate: true };
     },
-    async onEdited(platform, id, text) {
+    async onEdited(platform, id, text, attachments) {
       chatLog.edit(platform, id, text);
       const key = messageKey(platform, id);
-      await context.amend(key, { type: "edited", text }, await conversations.edit(key, text));
+      await context.amend(key, { type: "edited", text }, await conversations.edit(key, text, attachments));
     },
     async onDeleted(platform, id) {
       chatLog.remove(platform, id);

@@ -1,4 +1,4 @@
-import type { InboundMessage, Scope } from "./message.ts";
+import type { Attachment, InboundMessage, Scope } from "./message.ts";
 import type { TurnRecord } from "./turn.ts";
 
 export interface RegisteredConversation {
@@ -42,11 +42,11 @@ export interface Conversations {
   stopBeside(message: InboundMessage): Promise<number>;
   stopScope(scope: Scope): Promise<number>;
   /**
-   * Changes a queued message. If a turn has taken it, cancels the calls of the turn that wait for an answer: they are for the
-   * old words. `remove` stops a turn that consists of only this message. Both resolve to whether a turn has taken the message, now or
-   * earlier.
+   * Changes a queued message. A turn that has taken it is told at its next step. If its words are new, calls of the turn that wait
+   * for an answer are cancelled: they are for the old words. `remove` stops a turn that consists of only this message. Both resolve
+   * to whether a turn has taken the message, now or earlier.
    */
-  edit(messageKey: string, text: string): Promise<boolean>;
+  edit(messageKey: string, text: string, attachments?: Attachment[]): Promise<boolean>;
   remove(messageKey: string): Promise<boolean>;
   /** The platform's messages that wait for a turn, or whose turn has not ended. */
   unanswered(platform: string): Promise<InboundMessage[]>;

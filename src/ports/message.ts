@@ -33,6 +33,8 @@ export interface Attachment {
   voice?: { seconds: number };
   /** The id of the message that this is a copy of, until the turn has looked it up. */
   quotes?: string;
+  /** What the service shows of a page that the message links to. It often comes later, and is no news then. */
+  isPreview?: true;
   /** Content of a short text file; otherwise absent. */
   text?: string;
   /** Base64 of a picture, scaled to what models accept; otherwise absent. */
@@ -77,6 +79,10 @@ export interface InboundMessage {
   isEdited?: true;
   /** Ids of expired approvals. The turn begins with their calls. Set only by Remora itself. */
   askAgain?: string[];
+  /** When it last changed after a turn had taken it, and when its words did. Set only by Remora itself. */
+  changed?: { at: number; wordsAt?: number };
+  /** The id of the message of the same turn of which this is what came later. Set only by Remora itself. */
+  changes?: string;
 }
 
 export function messageKey(platform: string, messageId: string): string {

@@ -104,8 +104,12 @@ export interface PlatformHandlers {
   onCommand(command: InboundCommand): Promise<CommandReceipt>;
   /** Clicks and reactions below an answer. */
   onFooter(click: InboundFooterClick): Promise<FooterReceipt>;
-  /** Also of messages that were answered, or that the agent has only read beside others. Of any other, they have no effect. */
-  onEdited(platform: string, messageId: string, text: string): Promise<void>;
+  /**
+   * More is known of a message: it was edited, or came in two events. `attachments` are all that it has now; absent if they stay.
+   * A message that waits becomes this; a turn that has taken it is told at its next step, if it is news to people. Also of messages that
+   * were answered, or that the agent has only read beside others. Of any other, it has no effect.
+   */
+  onEdited(platform: string, messageId: string, text: string, attachments?: Attachment[]): Promise<void>;
   onDeleted(platform: string, messageId: string): Promise<void>;
   /** The platform's messages that wait for a turn, or whose turn has not ended. */
   unanswered(platform: string): Promise<InboundMessage[]>;

@@ -1,8 +1,10 @@
 /** A turn from its message to its end: answers, failures, stops and steering. */
 import { describe, expect, test } from "vitest";
+import { createInbox } from "../../src/engine/conversation/inbox.ts";
 import { runTurn } from "../../src/engine/turn/run-turn.ts";
 import { TurnAbort } from "../../src/lib/abort.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
+import type { Attachment } from "../../src/ports/message.ts";
 import type { ModelEvent } from "../../src/ports/provider.ts";
 import { failure } from "../../src/providers/classify-failure.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
@@ -285,6 +287,59 @@ describe("steering", () => {
       },
     });
     expect(doubles.provider.requests[1]?.messages[0]).toMatchObject({ content: [{ text: "hello\nand be quick" }] });
+  });
+});
+
+describe("what comes later of the turn's own message", () => {
+  const file = (name: string) => ({ name, mimeType: "text/plain", bytes: 5, text: `text of ${name}` });
+  const preview = { ...file("link preview"), isPreview: true as const };
+
+  /** A turn with two calls; `change` happens while the first one's step is about to be asked for. */
+  async function runWhile(
+    change: (edit: (text: string, ...files: Attachment[]) => Promise<unknown>) => Promise<unknown>,
+  ) {
+    const message = inboundMessage({ id: "m1", text: "hello", attachments: [file("a.txt")] });
+    let steps = 0;
+    const turn = await start(
+      {
+        tools: [toolSpec("act"), toolSpec("more")],
+        steps: [calls({ name: "act" }), calls({ name: "more" }), says("Done.")],
+        async takeSteering() {
+          const inbox = createInbox(doubles.ledger);
+          if (steps++ === 0) await change((text, ...files) => inbox.edit("test:m1", text, files));
+          return [];
+        },
+      },
+      turnRecord({ messages: [structuredClone(message)] }),
+    );
+    const inbox = createInbox(doubles.ledger);
+    await inbox.keep(message);
+    await inbox.take([message]);
+    await runTurn(turn, doubles.stages, never);
+    const asked = doubles.provider.requests.map(({ messages }) => JSON.stringify(messages));
+    return { asked, files: turn.messages.map(({ attachments }) => attachments.map(({ name }) => name)) };
+  }
+
+  test("an edit and a file that came with it are read at the next step, once", async () => {
+    const { asked, files } = await runWhile((edit) => edit("hello Ben", file("a.txt"), file("b.txt")));
+    expect(asked[0]).not.toContain("hello Ben");
+    for (const each of asked.slice(1))
+      expect(each.split("[I have edited my message. It says now:]\\nhello Ben")).toHaveLength(2);
+    expect(files).toEqual([["a.txt"], ["b.txt"]]);
+  });
+
+  test("a file alone is read, and the words are not said again", async () => {
+    const { asked, files } = await runWhile((edit) => edit("hello", file("a.txt"), file("b.txt")));
+    expect(asked[1]).toContain("[This came with my message a moment later.]");
+    expect(files).toEqual([["a.txt"], ["b.txt"]]);
+  });
+
+  test("a preview of a link, other blanks, or the same again is no news", async () => {
+    const { asked } = await runWhile(async (edit) => {
+      await edit("hello", file("a.txt"), preview);
+      await edit("hello ", file("a.txt"));
+    });
+    expect(asked[1]).not.toMatch(/a moment later|edited my message|link preview/);
   });
 });
 

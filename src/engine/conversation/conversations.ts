@@ -289,10 +289,12 @@ export function createConversations(options: ConversationsOptions): Conversation
       const inScope = entries.map((entry) => entry.body).filter((turn) => turn.scope === scope);
       return queued + (await endTurns(inScope, "stopped"));
     },
-    async edit(key, text) {
-      const taken = await messages.edit(key, text);
+    async edit(key, text, attachments) {
+      const taken = await messages.edit(key, text, attachments);
       if (taken === undefined) return false;
-      if (taken.isAnswered) return true;
+      const { changed } = taken.message;
+      // What only came later makes no call wrong.
+      if (taken.isAnswered || changed === undefined || changed.wordsAt !== changed.at) return true;
       for (const { id, messages: asked } of await activeTurns(ledger, taken.message.conversationId)) {
         if (!asked.some((one) => messageKey(one.platform, one.id) === key)) continue;
         await options.cancelApprovals(id, "The request was edited. Ask again if you still need it.");

@@ -1,8 +1,10 @@
 /** Unanswered messages in the ledger. Each is stored once, taken into a turn, and then marked as answered. */
 import { createHash } from "node:crypto";
 import type { Ledger, MessageState } from "../../ports/ledger.ts";
-import { deletedText, hasSameWords, type InboundMessage, messageKey } from "../../ports/message.ts";
+import { type Attachment, deletedText, hasSameWords, type InboundMessage, messageKey } from "../../ports/message.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
+
+const moreCame = "[This came with my message a moment later.]";
 
 export interface Inbox {
   /** Resolves to false and changes nothing if the message is already known. */
@@ -20,8 +22,13 @@ export interface Inbox {
   taken(): Promise<InboundMessage[]>;
   /** The platform's queued and taken messages. */
   unanswered(platform: string): Promise<InboundMessage[]>;
-  /** Resolves to the message if a turn has already taken it, and more than blanks has changed since. An answered one can still be retried. */
-  edit(key: string, text: string): Promise<TakenMessage | undefined>;
+  /**
+   * Resolves to the message if a turn has already taken it, and it has more than other blanks or a preview now. An answered one can
+   * still be retried.
+   */
+  edit(key: string, text: string, attachments?: Attachment[]): Promise<TakenMessage | undefined>;
+  /** What has come of a turn's messages since it took them, as messages for it, without what it has been told. */
+  changesOf(taken: readonly InboundMessage[]): Promise<InboundMessage[]>;
   /** True if the author has changed the words of one of the messages since its turn took it. */
   isEdited(messages: readonly InboundMessage[]): Promise<boolean>;
   /** Ends a queued message without a turn, which people are then told. Resolves to false if it is no longer queued. */
@@ -55,7 +62,7 @@ export function byTime(one: InboundMessage, other: InboundMessage): number {
 }
 
 export function hasOnlyMessage(turn: TurnRecord, key: string): boolean {
-  return turn.messages.every((message) => messageKey(message.platform, message.id) === key);
+  return turn.messages.every(({ platform, id, changes }) => messageKey(platform, changes ?? id) === key);
 }
 
 /** Its author has deleted it after a turn had taken it. */
@@ -67,7 +74,50 @@ export function isWithdrawn({ text, attachments }: InboundMessage): boolean {
 export async function originalsOf(ledger: Pick<Ledger, "get">, turn: TurnRecord): Promise<InboundMessage[]> {
   const original = async (message: InboundMessage) =>
     (await ledger.get("message", messageKey(message.platform, message.id)))?.body ?? message;
-  return await Promise.all(turn.messages.map(original));
+  // What came later is in the original by now.
+  return await Promise.all(turn.messages.filter(({ changes }) => changes === undefined).map(original));
+}
+
+/** Those of `now` that `before` lacks. Links to files change each time, so they don't count. */
+function newAmong(now: readonly Attachment[], before: readonly Attachment[]): Attachment[] {
+  const known = before.map(identityOf);
+  return now.filter((attachment) => {
+    const at = known.indexOf(identityOf(attachment));
+    if (at >= 0) known.splice(at, 1);
+    return at < 0 && attachment.isPreview !== true;
+  });
+}
+
+function identityOf({ name, bytes, text = "" }: Attachment): string {
+  return JSON.stringify([name, bytes, text]);
+}
+
+function changed(
+  message: InboundMessage,
+  text: string,
+  attachments: readonly Attachment[],
+): InboundMessage | undefined {
+  const more = newAmong(attachments, message.attachments);
+  const hasSame = hasSameWords(message.text, text);
+  if (isWithdrawn(message) || (hasSame && more.length === 0)) return undefined;
+  // Of two changes in one millisecond, each counts.
+  const at = Math.max(Date.now(), (message.changed?.at ?? 0) + 1);
+  const change = { ...message.changed, at, ...(hasSame ? {} : { wordsAt: at }) };
+  return { ...message, text, attachments: [...message.attachments, ...more], changed: change };
+}
+
+/** What a turn reads of a message that has changed since it took it. `told` is all that it has of this message. */
+function laterPart(now: InboundMessage, told: readonly InboundMessage[]): InboundMessage | undefined {
+  const { changed: change, ...message } = now;
+  const toldAt = Math.max(0, ...told.map((each) => each.changed?.at ?? 0));
+  if (change === undefined || change.at <= toldAt || isWithdrawn(now)) return undefined;
+  const attachments = now.attachments.slice(told.reduce((sum, each) => sum + each.attachments.length, 0));
+  const text = hasNewWords(change, toldAt) ? `[I have edited my message. It says now:]\n${now.text}` : moreCame;
+  return { ...message, id: `${now.id}:${change.at}`, changes: now.id, changed: change, text, attachments };
+}
+
+function hasNewWords({ wordsAt = 0 }: NonNullable<InboundMessage["changed"]>, toldAt: number): boolean {
+  return wordsAt > toldAt;
 }
 
 export function createInbox(ledger: Ledger): Inbox {
@@ -85,6 +135,16 @@ export function createInbox(ledger: Ledger): Inbox {
       if (entry !== undefined) return { message: entry.body, isAnswered: state === "answered" };
     }
     return undefined;
+  }
+
+  async function changesOf(taken: readonly InboundMessage[]): Promise<InboundMessage[]> {
+    const own = taken.filter(({ changes }) => changes === undefined);
+    const now = await Promise.all(own.map((message) => ledger.get("message", keyOf(message))));
+    return now.flatMap((entry) => {
+      if (entry?.state !== "taken") return [];
+      const told = taken.filter(({ id, changes }) => (changes ?? id) === entry.body.id);
+      return laterPart(entry.body, told) ?? [];
+    });
   }
 
   return {
@@ -124,16 +184,21 @@ export function createInbox(ledger: Ledger): Inbox {
       const entries = await ledger.list("message", { states: ["queued", "taken"] });
       return entries.map((entry) => entry.body).filter((message) => message.platform === platform);
     },
-    async edit(key, text) {
-      const edited = (message: InboundMessage) => ({ ...message, text });
+    async edit(key, text, attachments) {
+      const edited = (message: InboundMessage) => ({
+        ...message,
+        text,
+        ...(attachments === undefined ? {} : { attachments }),
+      });
       if ((await ledger.transition("message", key, ["queued"], "queued", edited)) !== undefined) return undefined;
-      return await changeTaken(key, (message) =>
-        hasSameWords(message.text, text) || isWithdrawn(message) ? undefined : edited(message),
-      );
+      return await changeTaken(key, (message) => changed(message, text, attachments ?? []));
     },
+    changesOf,
     async isEdited(taken) {
       const now = await Promise.all(taken.map((message) => ledger.get("message", keyOf(message))));
-      return now.some((entry, at) => entry !== undefined && !hasSameWords(entry.body.text, taken[at]?.text ?? ""));
+      if (now.some((entry, at) => entry !== undefined && isWithdrawn(entry.body) && taken[at]?.text !== deletedText))
+        return true;
+      return (await changesOf(taken)).some(({ text }) => text !== moreCame);
     },
     async stop(message) {
       return (await ledger.transition("message", keyOf(message), ["queued"], "stopping")) !== undefined;

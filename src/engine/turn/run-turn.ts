@@ -16,6 +16,7 @@ import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { isNoRoute, isPlatformAway } from "../../ports/platform.ts";
 import { openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import type { TurnDeps, TurnLimits } from "../../ports/turn-deps.ts";
+import { createInbox } from "../conversation/inbox.ts";
 import { askModel } from "./ask-model.ts";
 import { endAborted, endAnswered, endBroken, endUndelivered, endUnseen, endVisibly } from "./end-turn.ts";
 import { takeBackLost } from "./ephemeral-results.ts";
@@ -138,8 +139,10 @@ function unreadableText(turn: TurnRecord, limits: TurnLimits): string | undefine
   return isEmpty ? "Your message has no readable text. What can I do for you?" : undefined;
 }
 
+/** Also what has come of the turn's own messages since it took them. */
 async function takeSteering(run: TurnRun): Promise<void> {
-  const said = await run.deps.takeSteering(run.turn.id, run.turn.conversationId);
+  const changes = await createInbox(run.deps.ledger).changesOf(run.turn.messages);
+  const said = [...changes, ...(await run.deps.takeSteering(run.turn.id, run.turn.conversationId))];
   if (said.length === 0) return;
   run.turn.messages.push(...said);
   await run.save();

@@ -31,6 +31,7 @@ import { createGivenFiles } from "./inbound/attachments.ts";
 import { placesOfGuild, placesWithoutGuild } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
 import { createEarlier } from "./inbound/earlier.ts";
+import { fieldsOf } from "./inbound/fields.ts";
 import { createInbound, type Inbound } from "./inbound/inbound.ts";
 import { createMissedChanges } from "./inbound/missed-changes.ts";
 import { createMissedReactions, type MissedReactions } from "./inbound/missed-reactions.ts";
@@ -166,9 +167,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
         return inbound.add(raw, unloaded);
       }
       case GatewayDispatchEvents.MessageUpdate:
-        return isEdit(data as RawMessage, context.botId())
-          ? inbound.edited(asMessage(data) as RawMessage, unloaded)
-          : undefined;
+        return inbound.edited(fieldsOf(data) ?? {}, unloaded);
       case GatewayDispatchEvents.MessageDelete: {
         const { channel_id, id } = data as GatewayMessageDeleteDispatchData;
         return inbound.deleted(channel_id, [id], unloaded);
@@ -327,15 +326,4 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       api.close();
     },
   };
-}
-
-/** Discord also sends an update when it adds a link preview, but without an edit time. */
-function isEdit({ author, edited_timestamp, webhook_id, content }: Partial<RawMessage>, botId: string): boolean {
-  return (
-    Boolean(edited_timestamp) &&
-    content !== undefined &&
-    author !== undefined &&
-    author.id !== botId &&
-    webhook_id === undefined
-  );
 }

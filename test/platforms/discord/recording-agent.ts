@@ -21,6 +21,8 @@ export interface RecordingAgent {
   footerClicks: InboundFooterClick[];
   commands: InboundCommand[];
   edited: { id: string; text: string }[];
+  /** The names of what edited messages had with them. */
+  attached: string[];
   deleted: string[];
   /** What the agent had not answered when its process was killed. */
   unanswered: InboundMessage[];
@@ -43,6 +45,7 @@ export function createRecordingAgent(): RecordingAgent {
     footerClicks: [],
     commands: [],
     edited: [],
+    attached: [],
     deleted: [],
     unanswered: [],
     beforeKeeping: async () => {},
@@ -77,8 +80,9 @@ export function createRecordingAgent(): RecordingAgent {
         agent.footerClicks.push(click);
         return agent.receipt;
       },
-      async onEdited(_platform, id, text) {
+      async onEdited(_platform, id, text, attachments) {
         agent.edited.push({ id, text });
+        agent.attached.push(...(attachments ?? []).map(({ name }) => name));
       },
       unanswered: async () => agent.unanswered,
       async onDeleted(_platform, id) {

@@ -40,7 +40,7 @@ beforeEach(async () => {
       commands.push(command);
       return receipt;
     },
-    onEdited: async (...edit) => void edited.push(edit),
+    onEdited: async (platform, id, text) => void edited.push([platform, id, text]),
     unanswered: async () => [],
     onDeleted: async (...deletion) => void edited.push(deletion),
   };

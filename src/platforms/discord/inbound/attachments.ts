@@ -15,7 +15,7 @@ export function attachmentsOf(
   return [
     ...files.map(fileAttachment),
     ...quotes.flatMap((quote) => quote.files.map((file) => ({ ...fileAttachment(file), ...copyOf(quote) }))),
-    ...(previews === "" ? [] : [textAttachment("link preview", readable(previews))]),
+    ...(previews === "" ? [] : [{ ...textAttachment("link preview", readable(previews)), isPreview: true as const }]),
     ...forwarded.map((quote) => ({ ...textAttachment("forwarded message", readable(quote.text)), ...copyOf(quote) })),
     ...(answered === undefined ? [] : [answeredAttachment(answered, readable)]),
   ];

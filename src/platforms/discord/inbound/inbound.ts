@@ -1,6 +1,7 @@
 /**
  * Handles incoming messages: each message once, and those of each place (channel, thread or DM) in order. `catchUp`
- * fetches a place's missed messages from its cursor on. Edits and deletions queue behind the message they concern.
+ * fetches a place's missed messages from its cursor on. Edits and deletions queue behind the message they concern, and may
+ * arrive before it. An event that says nothing new of a message has no effect.
  *
  * A message counts as processed once the handler has stored it; only then does the cursor advance. A message that can't
  * be stored is retried until it is, and later messages of its place wait.
@@ -8,19 +9,22 @@
  * Once a shard's cursors are unloaded, its messages are left to the next process that holds it, which gets them again: the
  * cursors also say which threads are the bot's own.
  */
+import { createHash } from "node:crypto";
+import { Routes } from "discord.js";
 import { messageOf, type RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { InboundMessage, Notice } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { type CatchUpReport, newReport } from "../../shared/catch-up-report.ts";
-import { type DiscordApi, discordError, isAway, isPassing } from "../api/api.ts";
+import { type DiscordApi, discordError, hidden, isAway, isPassing, unlessRefused } from "../api/api.ts";
 import { isThread } from "../api/channels.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import type { Cursors, PlaceType } from "./cursors.ts";
+import { type Fields, fieldsOf, textOf } from "./fields.ts";
 import { createMissed } from "./missed.ts";
 import { createOrderedQueues } from "./ordered-queue.ts";
-import type { RawMessage } from "./raw-message.ts";
+import { asMessage, type RawMessage } from "./raw-message.ts";
 import { type InboundContext, readChanged, readInbound } from "./read-message.ts";
 import { createSlots } from "./slots.ts";
 
@@ -28,7 +32,8 @@ import { createSlots } from "./slots.ts";
 export interface Inbound {
   add(raw: RawMessage, unloaded?: AbortSignal): Promise<void>;
   catchUp(placeId: string, unloaded?: AbortSignal): Promise<void>;
-  edited(raw: RawMessage, unloaded?: AbortSignal): Promise<void>;
+  /** The event's data: it may lack what has not changed. */
+  edited(data: Fields, unloaded?: AbortSignal): Promise<void>;
   deleted(channelId: string, ids: string[], unloaded?: AbortSignal): Promise<void>;
   whenIdle(): Promise<void>;
 }
@@ -53,7 +58,10 @@ const maxPlacesAtOnce = 20;
 export function createInbound(options: InboundOptions): Inbound {
   const { api, context, cursors, handlers, onKept, onRefused, onProgress, log, signal } = options;
   const queues = createOrderedQueues(log, signal);
-  const done = createLruMap<true>(5_000);
+  /** What was handed on of each message, as a digest. */
+  const done = createLruMap<string>(5_000);
+  /** Changes and deletions of messages that have not come yet. */
+  const early = createLruMap<Fields | "deleted">(500);
   const told = createLruMap<true>(5_000);
   /** Places whose queue was full. Messages that did not fit are fetched once the queue is empty; who waits for them. */
   const behind = new Map<string, { waiting: (() => void)[]; unloaded: AbortSignal | undefined }>();
@@ -61,10 +69,14 @@ export function createInbound(options: InboundOptions): Inbound {
   const readMissed = createMissed({ api, context, cursors, log, signal });
   let report = newReport();
 
-  async function take(raw: RawMessage, unloaded?: AbortSignal): Promise<void> {
-    if (done.has(raw.id) || unloaded?.aborted) return;
+  async function take(first: RawMessage, unloaded?: AbortSignal): Promise<void> {
+    if (unloaded?.aborted) return;
+    // Sent again after a lost connection, perhaps with more than before.
+    if (done.has(first.id)) return await change(first);
+    const later = early.get(first.id);
+    const raw = withChanges(first, later);
     const type = (await unlessHopeless(raw, () => typeOf(raw))) ?? "channel";
-    const message = await unlessHopeless(raw, () => readInbound(raw, context));
+    const message = later === "deleted" ? undefined : await unlessHopeless(raw, () => readInbound(raw, context));
     if (unloaded?.aborted) return;
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
@@ -74,8 +86,39 @@ export function createInbound(options: InboundOptions): Inbound {
       if (thread !== undefined) cursors.markOwn(thread, raw.guild_id ?? "", raw.id);
       onKept(message, notice, raw.channel_id);
     }
-    done.set(raw.id, true);
+    done.set(raw.id, message === undefined ? "" : digestOf(message));
+    early.delete(raw.id);
     cursors.advance({ id: raw.channel_id, type, guild: raw.guild_id }, raw.id);
+  }
+
+  async function change(raw: RawMessage): Promise<void> {
+    const changed = await unlessHopeless(raw, () => readChanged(raw, context));
+    if (changed === undefined) return;
+    const { text, attachments, isAddressed } = changed;
+    const digest = digestOf(changed);
+    if (done.get(raw.id) === digest) return;
+    await handlers.onEdited("discord", raw.id, text, isAddressed ? attachments : undefined);
+    if (done.has(raw.id)) done.set(raw.id, digest);
+  }
+
+  async function changeBy(data: Fields): Promise<void> {
+    const raw = asMessage(data);
+    if (raw === undefined) return;
+    if (!done.has(raw.id)) early.set(raw.id, { ...fieldsIn(early.get(raw.id)), ...data });
+    if (data.content !== undefined && data.author !== undefined) return await change(raw);
+    // The rest of a message that this process has never heard of is nobody's question here.
+    const whole = done.has(raw.id) ? await fetched(raw) : undefined;
+    if (whole !== undefined) await change(whole);
+  }
+
+  async function fetched({
+    id,
+    channel_id: channelId,
+    guild_id: guildId,
+  }: RawMessage): Promise<RawMessage | undefined> {
+    const route = Routes.channelMessage(channelId, id);
+    const asked = api.request<unknown>({ method: "GET", route, isBackground: true, signal });
+    return asMessage(await unlessRefused(asked, ...hidden), { channelId, guildId });
   }
 
   /** The queue tries the message again, and after a restart, it is fetched again. */
@@ -168,21 +211,46 @@ export function createInbound(options: InboundOptions): Inbound {
       const fetch = fetchMissed(placeId, unloaded);
       return addWork(placeId, () => catchUp(placeId, fetch), unloaded);
     },
-    edited(raw, unloaded) {
+    edited(data, unloaded) {
+      // The agent changes its own messages all the time, and a webhook's are for nobody here.
+      const isOwn = textOf(fieldsOf(data.author)?.id) === context.botId();
+      if (isOwn || textOf(data.webhook_id) !== "") return Promise.resolve();
       const edit = async () => {
-        const changed = await unlessHopeless(raw, () => readChanged(raw, context));
-        if (changed !== undefined) await handlers.onEdited("discord", raw.id, changed.text);
+        if (!unloaded?.aborted) await changeBy(data);
       };
-      return addWork(raw.channel_id, edit, unloaded);
+      return addWork(textOf(data.channel_id), edit, unloaded);
     },
     deleted(channelId, ids, unloaded) {
       const remove = async () => {
-        for (const id of ids) await handlers.onDeleted("discord", id);
+        for (const id of ids) {
+          if (!done.has(id)) early.set(id, "deleted");
+          await handlers.onDeleted("discord", id);
+        }
       };
       return addWork(channelId, remove, unloaded);
     },
     whenIdle: () => queues.whenIdle(),
   };
+}
+
+/** A message that is fetched may know more than the event. */
+function withChanges(raw: RawMessage, later: Fields | "deleted" | undefined): RawMessage {
+  if (later === undefined || later === "deleted") return raw;
+  const timeOf = (value: unknown) => Date.parse(textOf(value)) || 0;
+  if (timeOf(raw.edited_timestamp) > timeOf(later.edited_timestamp)) return raw;
+  return asMessage({ ...raw, ...later }) ?? raw;
+}
+
+function fieldsIn(value: Fields | "deleted" | undefined): Fields {
+  return value === undefined || value === "deleted" ? {} : value;
+}
+
+/** Links to files change each time. */
+function digestOf({ text, attachments }: Pick<InboundMessage, "text" | "attachments">): string {
+  const files = attachments.map((file) => [file.name, file.bytes, file.text]);
+  return createHash("sha256")
+    .update(JSON.stringify([text, files]))
+    .digest("base64");
 }
 
 function messageThread({ conversationId }: InboundMessage): string | undefined {

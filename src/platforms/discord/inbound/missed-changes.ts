@@ -11,6 +11,7 @@ import { type DiscordApi, isRefusal } from "../api/api.ts";
 import { isSnowflake, parseConversationId } from "../conversation-id.ts";
 import { shardOf } from "./cursors.ts";
 import type { Inbound } from "./inbound.ts";
+import { asMessage } from "./raw-message.ts";
 
 export interface MissedChangesOptions {
   api: DiscordApi;
@@ -34,8 +35,9 @@ export function createMissedChanges({ api, handlers, inbound, log, signal }: Mis
     const place = thread === null || thread === id ? conversation.channel : thread;
     try {
       const route = Routes.channelMessage(place, id);
-      const raw = await api.request<APIMessage>({ method: "GET", route, retry: "lasting", isBackground, signal });
-      if (raw.edited_timestamp) await inbound.edited({ ...raw, ...(guild === undefined ? {} : { guild_id: guild }) });
+      const asked = api.request<APIMessage>({ method: "GET", route, retry: "lasting", isBackground, signal });
+      const raw = asMessage(await asked, { channelId: place, guildId: guild });
+      if (raw?.edited_timestamp) await inbound.edited({ ...raw });
     } catch (thrown) {
       if (!isRefusal(thrown, "unknownMessage")) throw thrown;
       await inbound.deleted(place, [id]);
