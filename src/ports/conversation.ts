@@ -21,7 +21,7 @@ export interface ConversationsStatus {
 export type Work = "running" | "waiting" | "none";
 
 export interface Conversations {
-  /** Resolves when the message is durably stored, to false if it was already accepted. */
+  /** Resolves when the message is durably stored, to false if it was already accepted. What is new in it is added then. */
   accept(message: InboundMessage): Promise<boolean>;
   /** If `overlap` is `steer`, takes the requester's new messages into the running turn. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;

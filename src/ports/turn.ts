@@ -56,6 +56,8 @@ export interface StepRecord {
   isEstimated?: boolean;
   /** It seems to say only what the model will do, so the model was asked once more. No part of the answer if it then called a tool. */
   isAnnouncement?: true;
+  /** More of the request became known after the model had answered it, so the model was asked again. No part of the answer. */
+  isSuperseded?: true;
   /** A card about a budget was posted below this step's text. */
   isAboveCard?: boolean;
   at: number;
@@ -135,7 +137,8 @@ function isBelow({ cardId, hasAsked }: CallRecord): boolean {
 }
 
 export function textOf(steps: StepRecord[]): string {
-  const texts = steps.filter((step) => !isFulfilledAnnouncement(step, steps)).map((step) => step.text.trim());
+  const said = steps.filter((step) => step.isSuperseded !== true && !isFulfilledAnnouncement(step, steps));
+  const texts = said.map((step) => step.text.trim());
   // Some models say the same before each call.
   return texts.filter((text, index) => text !== "" && text !== texts[index - 1]).join("\n\n");
 }

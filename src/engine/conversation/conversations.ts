@@ -200,7 +200,10 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   return {
     async accept(message) {
-      if (!(await messages.keep(message))) return false;
+      if (!(await messages.keep(message))) {
+        await messages.learn(message);
+        return false;
+      }
       events.emit("message.received", {
         messageId: message.id,
         platform: message.platform,

@@ -27,6 +27,8 @@ export interface Inbox {
    * still be retried.
    */
   edit(key: string, text: string, attachments?: Attachment[]): Promise<TakenMessage | undefined>;
+  /** A service may send a message twice, and know more of it the second time: adds that. */
+  learn(message: InboundMessage): Promise<void>;
   /** What has come of a turn's messages since it took them, as messages for it, without what it has been told. */
   changesOf(taken: readonly InboundMessage[]): Promise<InboundMessage[]>;
   /** True if the author has changed the words of one of the messages since its turn took it. */
@@ -88,8 +90,14 @@ function newAmong(now: readonly Attachment[], before: readonly Attachment[]): At
   });
 }
 
-function identityOf({ name, bytes, text = "" }: Attachment): string {
-  return JSON.stringify([name, bytes, text]);
+function identityOf({ source, name, bytes, text = "" }: Attachment): string {
+  return JSON.stringify(source?.id ?? [name, bytes, text]);
+}
+
+/** The longer of two texts of which one has the other, because what comes again may be older. */
+function fuller(known: InboundMessage, { text }: InboundMessage): string {
+  const isMore = known.changed?.wordsAt === undefined && text.length > known.text.length && text.includes(known.text);
+  return isMore ? text : known.text;
 }
 
 function changed(
@@ -185,13 +193,19 @@ export function createInbox(ledger: Ledger): Inbox {
       return entries.map((entry) => entry.body).filter((message) => message.platform === platform);
     },
     async edit(key, text, attachments) {
-      const edited = (message: InboundMessage) => ({
-        ...message,
-        text,
-        ...(attachments === undefined ? {} : { attachments }),
-      });
+      const edited = (message: InboundMessage) => {
+        const at = Date.now();
+        const words = hasSameWords(message.text, text) ? {} : { changed: { at, wordsAt: at } };
+        return { ...message, text, ...words, ...(attachments === undefined ? {} : { attachments }) };
+      };
       if ((await ledger.transition("message", key, ["queued"], "queued", edited)) !== undefined) return undefined;
       return await changeTaken(key, (message) => changed(message, text, attachments ?? []));
+    },
+    async learn(message) {
+      const key = keyOf(message);
+      const learned = (known: InboundMessage) => changed(known, fuller(known, message), message.attachments);
+      if ((await ledger.transition("message", key, ["queued"], "queued", learned)) === undefined)
+        await changeTaken(key, learned);
     },
     changesOf,
     async isEdited(taken) {

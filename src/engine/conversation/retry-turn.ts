@@ -51,7 +51,8 @@ export function createRetry({ ledger, reports, barredBecause, accept, now = Date
         "This can't be started again by a button, because something may already have happened. Please ask again.",
       );
     const originals = await originalsOf(ledger, turn);
-    const [newest, messages] = [turn.messages.at(-1), originals.filter((message) => !isWithdrawn(message))];
+    const messages = originals.filter((message) => !isWithdrawn(message));
+    const newest = turn.messages.findLast(({ changes }) => changes === undefined);
     if (messages.length === 0 && originals.length > 0)
       return refused("Your message was deleted, so I can't start this again. Please ask again.");
     if (newest === undefined) return refused("I no longer have this request. Please ask again.");

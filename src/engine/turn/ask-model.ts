@@ -85,10 +85,11 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const answer = await readAnswer(run, { ...built.request, ...alone, ...changed, ...textOnly, ...smaller }, tools);
   for (const one of answer.broken) await countBroken(run, permit, built, one);
   const before = turn.steps.at(-1);
-  if (answer.type === "failed" && before?.isAnnouncement === true) {
+  if (answer.type === "failed" && (before?.isAnnouncement === true || before?.isSuperseded === true)) {
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
     // Nobody knows whether there was more to do. What the model has said counts.
     delete before.isAnnouncement;
+    delete before.isSuperseded;
     await run.save();
     return undefined;
   }

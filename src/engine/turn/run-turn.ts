@@ -9,12 +9,14 @@
  * After a crash or a park, any process can continue the turn.
  */
 import { TurnAbort } from "../../lib/abort.ts";
+import { pause } from "../../lib/backoff.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { isDiskFull } from "../../lib/shortage.ts";
 import { formatNumber } from "../../lib/text/format-number.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
+import type { InboundMessage } from "../../ports/message.ts";
 import { isNoRoute, isPlatformAway } from "../../ports/platform.ts";
-import { openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
+import { openSegment, type StepRecord, type TurnRecord, textOf } from "../../ports/turn.ts";
 import type { TurnDeps, TurnLimits } from "../../ports/turn-deps.ts";
 import { createInbox } from "../conversation/inbox.ts";
 import { askModel } from "./ask-model.ts";
@@ -25,6 +27,10 @@ import { runCalls } from "./run-calls.ts";
 import { createTurnProgress } from "./turn-progress.ts";
 import { saveTurn, type TurnEnd, TurnOwnershipLost, type TurnRun, turnFields } from "./turn-store.ts";
 import { whenStorageWrites } from "./when-storage-writes.ts";
+
+/** Slack sends two events of a mention, seconds apart at most. */
+const maxNewsMs = 3_000;
+const newsEveryMs = 150;
 
 export async function runTurn(turn: TurnRecord, deps: TurnDeps, workerSignal: AbortSignal): Promise<TurnEnd> {
   const delivery = await deps.deliver(turn.target);
@@ -77,7 +83,7 @@ async function runOrExplain(run: TurnRun): Promise<TurnEnd> {
     if (mayRepeatOthers(turn, deps)) run.delivery.avoidPreviews();
     if (signal.aborted) return await endAborted(run);
     if (turn.ending !== undefined) return await endVisibly(run, turn.ending.state, turn.ending.sentence);
-    const refusal = unreadableText(turn, deps.limits);
+    const refusal = tooLongText(turn, deps.limits) ?? ((await isEmpty(run)) ? emptyText : undefined);
     if (refusal !== undefined) {
       turn.isFailureFinal = true;
       return await endVisibly(run, "failed", refusal);
@@ -116,7 +122,11 @@ async function takeSteps(run: TurnRun): Promise<TurnEnd> {
       if ((await runCalls(run, last)) === "parked") return "parked";
     }
     if (run.signal.aborted) return await endAborted(run);
-    if (last !== undefined && last.calls.length === 0 && last.isAnnouncement !== true) return await endAnswered(run);
+    if (last !== undefined && isAnswer(last)) {
+      if (!(await hasMoreFiles(run))) return await endAnswered(run);
+      // They came while the model answered without them. The answer to words that were edited meanwhile stays.
+      last.isSuperseded = true;
+    }
     await takeSteering(run);
     await gather(run);
     if (run.signal.aborted) return await endAborted(run);
@@ -127,22 +137,57 @@ async function takeSteps(run: TurnRun): Promise<TurnEnd> {
   }
 }
 
-function unreadableText(turn: TurnRecord, limits: TurnLimits): string | undefined {
+const emptyText = "Your message has no readable text. What can I do for you?";
+
+function tooLongText(turn: TurnRecord, limits: TurnLimits): string | undefined {
   const longest = Math.max(...turn.messages.map((message) => message.text.length));
   if (longest > limits.messageCharacters) {
     const [is, may] = [longest, limits.messageCharacters].map(formatNumber);
     return `Your message has ${is} characters, and I read at most ${may}. Please attach the text as a file, or send only the part that matters.`;
   }
-  const isEmpty = turn.messages.every(
-    (message) => !/[^\p{C}\p{Z}]/u.test(message.text) && message.attachments.length === 0,
-  );
-  return isEmpty ? "Your message has no readable text. What can I do for you?" : undefined;
+  return undefined;
 }
 
-/** Also what has come of the turn's own messages since it took them. */
+async function isEmpty(run: TurnRun): Promise<boolean> {
+  const hasNothing = ({ text, attachments }: InboundMessage) =>
+    !/[^\p{C}\p{Z}]/u.test(text) && attachments.length === 0;
+  return run.turn.messages.every(hasNothing) && !(mayHaveMore(run.turn) && (await hasNewsInTime(run)));
+}
+
+function isAnswer({ calls, isAnnouncement, isSuperseded }: StepRecord): boolean {
+  return calls.length === 0 && isAnnouncement !== true && isSuperseded !== true;
+}
+
+async function hasMoreFiles({ turn, deps }: TurnRun): Promise<boolean> {
+  const changes = await createInbox(deps.ledger).changesOf(turn.messages);
+  return changes.some(({ attachments }) => attachments.length > 0);
+}
+
+function mayHaveMore({ target, messages }: TurnRecord): boolean {
+  return target.platform === "slack" && messages.some(({ isDirect }) => !isDirect);
+}
+
+/** Of a mention without words, the event with its files may still come. */
+async function hasNewsInTime(run: TurnRun): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < maxNewsMs && !run.signal.aborted; waitedMs += newsEveryMs) {
+    if (await takeChanges(run)) return true;
+    await pause(newsEveryMs, run.signal);
+  }
+  return false;
+}
+
+/** Resolves to whether anything has come of the turn's own messages since it took them. */
+async function takeChanges({ turn, deps, save }: TurnRun): Promise<boolean> {
+  const changes = await createInbox(deps.ledger).changesOf(turn.messages);
+  if (changes.length === 0) return false;
+  turn.messages.push(...changes);
+  await save();
+  return true;
+}
+
 async function takeSteering(run: TurnRun): Promise<void> {
-  const changes = await createInbox(run.deps.ledger).changesOf(run.turn.messages);
-  const said = [...changes, ...(await run.deps.takeSteering(run.turn.id, run.turn.conversationId))];
+  await takeChanges(run);
+  const said = await run.deps.takeSteering(run.turn.id, run.turn.conversationId);
   if (said.length === 0) return;
   run.turn.messages.push(...said);
   await run.save();

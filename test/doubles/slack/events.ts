@@ -22,10 +22,13 @@ export interface Events {
   /** Empty when Slack would not send it. */
   send(event: JsonObject, teamId?: string): Delivery[];
   /** A message as it appears: `message`, and `app_mention` with an event id of its own where the app is mentioned. */
-  message(message: StoredMessage, mentionFirst?: boolean): Delivery[];
+  message(message: StoredMessage, mention?: MentionOrder): Delivery[];
   changed(message: StoredMessage, previous: JsonObject): Delivery[];
   deleted(channelId: string, previous: JsonObject): Delivery[];
 }
+
+/** `true`: the mention goes first. `mention` and `message`: one of the two alone, because the other one comes later. */
+export type MentionOrder = boolean | "mention" | "message";
 
 /** Slack calls the token short-lived and gives no number. */
 const actionTokenMs = 10 * 60_000;
@@ -68,7 +71,7 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
       if (events.unsubscribed.has(subscriptionOf(event)) || !isThere(state, event)) return [];
       return [courier.send("events_api", envelope(state, event, teamId))];
     },
-    message(message, mentionFirst = false) {
+    message(message, order = false) {
       const channel = state.channels.get(message.channel);
       if (channel === undefined) return [];
       const json = messageJson(state, message);
@@ -80,7 +83,11 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
       const said = () =>
         events.send(channel.type !== "channel" || isMentioned ? { ...event, ...token() } : event, teamId);
       const mention = () => (isMentioned ? events.send({ ...mentionOf(event), ...token() }, teamId) : []);
-      return mentionFirst ? [...mention(), ...said()] : [...said(), ...mention()];
+      if (order === "message") return said();
+      // Rule: mentions-may-lack-files
+      const { files: _files, ...bare } = mentionOf(event);
+      if (order === "mention") return isMentioned ? events.send({ ...bare, ...token() }, teamId) : [];
+      return order ? [...mention(), ...said()] : [...said(), ...mention()];
     },
     changed(message, previous) {
       const channel = state.channels.get(message.channel);

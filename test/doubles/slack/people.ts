@@ -28,8 +28,8 @@ export interface Saying {
   shared?: StoredFile[];
   /** By an incoming webhook of the bot: `bot_message`, without a user. */
   isWebhook?: boolean;
-  /** `app_mention` goes out before `message`; Slack promises no order. */
-  mentionFirst?: boolean;
+  /** `app_mention` goes out before `message`, or alone and without files; Slack promises no order. */
+  mentionFirst?: boolean | "mention" | "message";
 }
 
 export interface Said {
@@ -38,6 +38,8 @@ export interface Said {
   message: StoredMessage;
   /** Deliveries of `message` and `app_mention`; none if Slack sends the app nothing. */
   deliveries: Delivery[];
+  /** Sends one of the two events of a mention, late or once more. */
+  also(event: "mention" | "message"): Delivery[];
   /** When everything is acknowledged; rejects when Slack gives up. */
   acknowledged(): Promise<void>;
   /** When everything is acknowledged at the first attempt; rejects as soon as one of them is not. */
@@ -89,6 +91,7 @@ export function createPeopleActions(tools: PeopleTools): PeopleActions {
       channel,
       message,
       deliveries,
+      also: (event) => events.message(message, event),
       async acknowledged() {
         await Promise.all(deliveries.map((delivery) => delivery.acknowledged()));
       },

@@ -5,7 +5,7 @@
  */
 import { checkBlocks } from "./block-rules.ts";
 import type { Delivery } from "./delivery.ts";
-import type { Events } from "./events.ts";
+import type { Events, MentionOrder } from "./events.ts";
 import { effectsOf } from "./markup.ts";
 import { notificationOf, pingsOf } from "./pings.ts";
 import type { SlackError } from "./rules.ts";
@@ -115,7 +115,7 @@ export function threadForPost(state: SlackState, channel: Channel, threadTs: str
 
 export interface Posting {
   /** Stores it and tells the app. */
-  post(message: StoredMessage, mentionFirst?: boolean): Delivery[];
+  post(message: StoredMessage, mention?: MentionOrder): Delivery[];
   change(message: StoredMessage, change: Partial<StoredMessage>, isQuiet?: boolean): Delivery[];
   remove(message: StoredMessage): Delivery[];
   /** A message of the app, not stored yet. */
@@ -124,7 +124,7 @@ export interface Posting {
 
 export function createPosting(state: SlackState, events: Events): Posting {
   return {
-    post(message, mentionFirst) {
+    post(message, mention) {
       state.messages.push(message);
       // Edits notify nobody, so only what a message says when it is posted counts.
       if (message.user === state.app.botUserId)
@@ -132,7 +132,7 @@ export function createPosting(state: SlackState, events: Events): Posting {
       if (message.user === state.app.botUserId) clearStatus(state, message);
       fetchLinks(state, message);
       // Only the person sees an ephemeral message; there is no event.
-      const sent = message.onlyFor === undefined ? events.message(message, mentionFirst) : [];
+      const sent = message.onlyFor === undefined ? events.message(message, mention) : [];
       state.changed();
       return sent;
     },

@@ -92,6 +92,10 @@ export const slackRules = {
     "https://docs.slack.dev/apis/web-api/real-time-search-api#action-token",
     "`app_mention`, messages of DMs, group DMs and private channels, and mentions in public channels carry an action token.",
   ),
+  "mentions-may-lack-files": rule(
+    "https://docs.slack.dev/reference/events/app_mention",
+    "Of a mention with a file, `app_mention` may come first and without files; `message` has them, up to seconds later (reported).",
+  ),
   message_limit_exceeded: rule(
     "https://docs.slack.dev/reference/methods/chat.postMessage",
     "People of a free workspace send too many messages, and for a while it takes no more of them.",

@@ -28,6 +28,7 @@ import type { SlackFiles } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
 import { changedSchema, deletedSchema, isSaid, lookingAt, type MessageEvent, type RawMessage } from "./events.ts";
 import type { IsGroupDm } from "./group-dms.ts";
+import { firstWord, listIn, recordIn } from "./raw-values.ts";
 import { mentions } from "./readable-text.ts";
 import type { RecentMessages } from "./recent-messages.ts";
 import { shownMarkup } from "./shown-markup.ts";
@@ -65,8 +66,8 @@ const maxKnownChanges = 2_000;
 export function createInbound(options: InboundOptions): Inbound {
   const { handlers, identity, people, threads, recent, cursors, authors, directMessages, log } = options;
   const readShown = createShownReader({ nameOf: people.nameOf, isOpenIn: options.isOpenIn });
-  /** Stored messages, and whether they were for the agent. */
-  const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
+  /** Stored messages, whether they were for the agent, and what was in them. */
+  const kept = createLruMap<{ isAddressed: boolean; parts: ReadonlySet<string> }>(maxKnownMessages);
   const told = createLruMap<true>(maxKnownMessages);
   const changes = createLruMap<RawMessage | "deleted">(maxKnownChanges);
   const oneAtATime = createKeyedMutex();
@@ -171,6 +172,14 @@ export function createInbound(options: InboundOptions): Inbound {
     await tell(message, notice);
   }
 
+  /** The message is stored: what is new in it joins it, or is told to its turn. */
+  async function handMore(event: MessageEvent, self: Identity): Promise<void> {
+    const inbound = await readInbound(event, self, true);
+    const notice = inbound === undefined ? undefined : await handlers.onMessage(inbound.message);
+    if (inbound !== undefined && notice?.later !== undefined)
+      throw await refusedForNow(inbound.message, event, notice.later);
+  }
+
   async function tell(message: InboundMessage, notice: Notice): Promise<void> {
     if (notice.text === "") return;
     await options.sendNotice(message, notice).catch((thrown: unknown) => {
@@ -198,12 +207,16 @@ export function createInbound(options: InboundOptions): Inbound {
     const { user, assistant_thread: { action_token: token } = {} } = event;
     if (isAddressed && user !== undefined && token !== undefined)
       options.ephemeral.put(actionTokenKey(id, user), token);
-    // Handle the message again if an edit added a mention of the agent.
-    if (before !== undefined && (before.isAddressed || !isAddressed)) return;
     const change = changes.get(id);
     if (change === "deleted") return;
-    await hand(change === undefined ? event : { ...event, ...wordsOf(change) }, self, isAddressed);
-    kept.set(id, { isAddressed });
+    const now = change === undefined ? event : { ...event, ...wordsOf(change) };
+    const parts = partsOf(now);
+    // Handle the message again if an edit added a mention of the agent, or if Slack's second event of it says more.
+    const isMore = before?.isAddressed === true && [...parts].some((part) => !before.parts.has(part));
+    if (before !== undefined && !isMore && (before.isAddressed || !isAddressed)) return;
+    if (isMore) await handMore(now, self);
+    else await hand(now, self, isAddressed);
+    kept.set(id, { isAddressed: isAddressed || isMore, parts: new Set([...(before?.parts ?? []), ...parts]) });
   }
 
   async function takeDeletion(id: string): Promise<void> {
@@ -245,9 +258,15 @@ export function createInbound(options: InboundOptions): Inbound {
       const id = formatMessageId({ channel, ts: message.ts });
       // A tombstone replaces a deleted message that has replies.
       if (message.subtype === "tombstone") return await inOrder(channel, message, () => takeDeletion(id));
-      // Link previews and replies also change a message, but they are not edits.
-      if (previous !== undefined && previous.text === message.text) return;
-      await inOrder(channel, message, () => takeEdit(channel, message, self));
+      await inOrder(channel, message, async () => {
+        // Link previews and replies also change a message, but they are not edits.
+        if (!isSameWords(previous, message)) await takeEdit(channel, message, self);
+        if (kept.get(id)?.isAddressed === true && hasMoreFiles(previous, message))
+          await keepOnce(
+            { ...message, attachments: undefined, type: "message", channel, channel_type: undefined },
+            self,
+          );
+      });
     },
     async deleted(event) {
       const parsed = deletedSchema.safeParse(event);
@@ -269,6 +288,24 @@ function wordsOf({ text, blocks, attachments }: RawMessage): Pick<RawMessage, "t
 /** Others' words, because people must not be taken to have said them. */
 function quotedText({ kind: name, text }: SlackShown["quotes"][number]): Attachment {
   return { name, mimeType: "text/plain", bytes: Buffer.byteLength(text), text };
+}
+
+/** What a second event of the same message may bring: words, files, and what it quotes. */
+function partsOf(message: RawMessage): ReadonlySet<string> {
+  const { own, quotes, files } = shownMarkup(message);
+  const all = [...files, ...quotes.flatMap((quote) => quote.files.map(({ raw }) => raw))];
+  const ids = all.map((file) => `file ${firstWord(recordIn(file).id, recordIn(file).name)}`);
+  const words = own.trim() === "" ? [] : [`words ${own}`];
+  return new Set([...words, ...ids, ...quotes.map(({ markup }) => `quote ${markup}`)]);
+}
+
+function isSameWords(previous: RawMessage | undefined, message: RawMessage): boolean {
+  return previous !== undefined && shownMarkup(previous).own === shownMarkup(message).own;
+}
+
+function hasMoreFiles(previous: RawMessage | undefined, message: RawMessage): boolean {
+  const before = new Set(listIn(previous?.files).map((file) => recordIn(file).id));
+  return previous !== undefined && listIn(message.files).some((file) => !before.has(recordIn(file).id));
 }
 
 function editedAt({ edited, ts }: RawMessage): string {
