@@ -371,17 +371,75 @@ test("a canvas is read with its headings, lists, tables and links, and without i
   ]);
 });
 
-describe("bad input", () => {
-  function nested(depth: number): object {
-    return depth === 0
-      ? section(text("the innermost"))
-      : {
-          type: "container",
-          title: plain(`level ${depth}`),
-          child_blocks: [depth === 1 ? rich(nested(0)) : nested(depth - 1)],
-        };
-  }
+function nested(depth: number): object {
+  return depth === 0
+    ? section(text("the innermost"))
+    : {
+        type: "container",
+        title: plain(`level ${depth}`),
+        child_blocks: [depth === 1 ? rich(nested(0)) : nested(depth - 1)],
+      };
+}
 
+/** Good messages; a mutation puts a bad value somewhere in them, or takes something away. */
+const good: MessageLike[] = [
+  ...[alert, forwarded],
+  { text: "hi", blocks: [nested(3), { type: "actions", elements: [{ type: "button", text: plain("Go") }] }] },
+  {
+    text: "t",
+    blocks: [
+      { type: "table", rows: [[{ type: "raw_text", text: "a" }, rich(section(text("b")))]] },
+      { type: "plan", title: "p", tasks: [{ type: "task_card", title: "t" }] },
+    ],
+  },
+  {
+    text: "t",
+    blocks: [
+      rich({
+        type: "rich_text_list",
+        style: "ordered",
+        elements: [section({ type: "user", user_id: "U1" }, { type: "emoji", unicode: "1f600" })],
+      }),
+    ],
+  },
+  {
+    text: "f",
+    files: [
+      { id: "F1", name: "a", mode: "quip", title: "Plan", size: 3 },
+      { id: "F2", file_access: "check_file_info" },
+    ],
+  },
+];
+const bad = [
+  null,
+  undefined,
+  7,
+  true,
+  "",
+  "words",
+  [],
+  {},
+  [null],
+  { type: "x" },
+  { text: { text: {} } },
+  "<@U1",
+  "<>|",
+  [[["a"]]],
+];
+
+function mutated(value: unknown, picks: readonly number[], replacement: unknown): unknown {
+  const [pick = 0, ...rest] = picks;
+  if (typeof value !== "object" || value === null || rest.length === 0) return replacement;
+  const keys = Object.keys(value);
+  const key = keys[pick % Math.max(1, keys.length)];
+  if (key === undefined) return replacement;
+  const inner = mutated((value as JsonObject)[key], rest, replacement);
+  return Array.isArray(value)
+    ? value.map((each, at) => (String(at) === key ? inner : each))
+    : { ...value, [key]: inner };
+}
+
+describe("bad input", () => {
   test("200 attachments, 20 levels, and 40,000 characters in one field are read to the end", async () => {
     const attachments = Array.from({ length: 200 }, (_, index) => ({ title: `alert ${index}`, text: `host ${index}` }));
     const many = await read({ bot_id: "B1", text: "", attachments });
@@ -393,63 +451,20 @@ describe("bad input", () => {
     ).toHaveLength(40_000);
   });
 
-  /** Good messages; a mutation puts a bad value somewhere in them, or takes something away. */
-  const good: MessageLike[] = [
-    ...[alert, forwarded],
-    { text: "hi", blocks: [nested(3), { type: "actions", elements: [{ type: "button", text: plain("Go") }] }] },
-    {
-      text: "t",
-      blocks: [
-        { type: "table", rows: [[{ type: "raw_text", text: "a" }, rich(section(text("b")))]] },
-        { type: "plan", title: "p", tasks: [{ type: "task_card", title: "t" }] },
-      ],
-    },
-    {
-      text: "t",
-      blocks: [
-        rich({
-          type: "rich_text_list",
-          style: "ordered",
-          elements: [section({ type: "user", user_id: "U1" }, { type: "emoji", unicode: "1f600" })],
-        }),
-      ],
-    },
-    {
-      text: "f",
-      files: [
-        { id: "F1", name: "a", mode: "quip", title: "Plan", size: 3 },
-        { id: "F2", file_access: "check_file_info" },
-      ],
-    },
-  ];
-  const bad = [
-    null,
-    undefined,
-    7,
-    true,
-    "",
-    "words",
-    [],
-    {},
-    [null],
-    { type: "x" },
-    { text: { text: {} } },
-    "<@U1",
-    "<>|",
-    [[["a"]]],
-  ];
-
-  function mutated(value: unknown, picks: readonly number[], replacement: unknown): unknown {
-    const [pick = 0, ...rest] = picks;
-    if (typeof value !== "object" || value === null || rest.length === 0) return replacement;
-    const keys = Object.keys(value);
-    const key = keys[pick % Math.max(1, keys.length)];
-    if (key === undefined) return replacement;
-    const inner = mutated((value as JsonObject)[key], rest, replacement);
-    return Array.isArray(value)
-      ? value.map((each, at) => (String(at) === key ? inner : each))
-      : { ...value, [key]: inner };
-  }
+  test("40,000 blanks, bars or brackets cost no time", async () => {
+    for (const word of [" ", "|", "<", "<@", "\n", "*"]) {
+      const long = word.repeat(40_000);
+      const elements = [
+        section({ type: "text", text: `a${long}b`, style: { bold: true } }, { type: "link", url: long, text: long }),
+      ];
+      const table = { type: "table", rows: [[{ type: "raw_text", text: long }, mrkdwn(long)]] };
+      const button = { type: "button", text: plain(`${long}b`) };
+      const blocks = [rich(...elements), table, { type: "actions", elements: [button] }];
+      expect((await read({ text: long, blocks, attachments: [{ text: long, title: long }] })).text).toContain(
+        "[button",
+      );
+    }
+  });
 
   test("messages with anything anywhere are read, and nobody reads what machines say of them", async () => {
     const mutation = fc.record({
@@ -497,6 +512,26 @@ describe("through the listener", () => {
     await said.acknowledged();
     return agent.kept.findLast((each) => each.isAddressed) as InboundMessage;
   }
+
+  test("hundreds of messages with anything anywhere are acknowledged, and the next good one is heard", async () => {
+    await begin("*");
+    const { slack } = world;
+    const anything = fc.oneof(fc.constantFrom(...bad), fc.jsonValue() as fc.Arbitrary<unknown>);
+    const change = fc.record({ picks: fc.array(fc.nat(20), { minLength: 1, maxLength: 9 }), value: anything });
+    const changes = fc.sample(fc.array(change, { minLength: 1, maxLength: 3 }), { numRuns: 300, seed: 7 });
+    const sent = changes.flatMap((some, index) => {
+      const { text: words = "", ...rest } = good[index % good.length] as JsonObject;
+      const said = { type: "message", user: slack.ann.id, ts: slack.state.ts(), thread_ts: null, edited: null };
+      const event = { ...said, text: `<@${slack.workspace.app.id}> ${words}`, ...rest };
+      const broken = some.reduce((now: unknown, { picks, value }) => mutated(now, picks, value), event);
+      const fields = { ...(broken as JsonObject), type: index % 2 === 0 ? "message" : "app_mention" };
+      return slack.events.send({ ...fields, channel: slack.general.id, channel_type: "channel" } as never);
+    });
+    await Promise.all(sent.map((delivery) => delivery.acknowledged()));
+    expect(sent.length).toBe(300);
+    expect(JSON.stringify(agent.kept)).not.toContain("[object Object]");
+    expect((await say({ text: "@Remora still there?" })).text).toBe("still there?");
+  });
 
   test("an alert is read as the first message of a thread, in the history, in an edit, and from an allowed app", async () => {
     await begin("*");

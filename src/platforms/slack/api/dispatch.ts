@@ -4,6 +4,7 @@
  * once, so they are acknowledged as soon as the listener says so.
  */
 import type { App } from "@slack/bolt";
+import { isJsonObject } from "../../../lib/json.ts";
 
 /** The beginning, in Unix seconds, of the minute of which Slack says that it drops events. Undefined if it says no such thing. */
 export function droppedMinuteOf(body: Record<string, unknown>): number | undefined {
@@ -19,6 +20,7 @@ export function dispatch(
   beforeAck: () => Promise<void> = async () => {},
 ): Promise<unknown> {
   const isEvent = body.type === "event_callback";
+  const known = isEvent ? withReadableEvent(body) : body;
   return new Promise((resolve, reject) => {
     let acknowledged: Promise<void> | undefined;
     const acknowledge = (answer?: unknown) => {
@@ -29,8 +31,17 @@ export function dispatch(
       if (!isEvent) await acknowledge(answer);
     };
     app
-      .processEvent({ body, ack })
+      .processEvent({ body: known, ack })
       .then(() => acknowledge())
       .catch(reject);
   });
+}
+
+/** Bolt throws at `"user": null`, which stands in messages of webhooks, and at places that are no text. What throws never comes again. */
+function withReadableEvent(body: Record<string, unknown>): Record<string, unknown> {
+  if (!isJsonObject(body.event)) return body;
+  const placing = ["user", "channel", "item"];
+  const isReadable = ([key, value]: [string, unknown]) =>
+    value !== null && (!placing.includes(key) || typeof value === "string" || isJsonObject(value));
+  return { ...body, event: Object.fromEntries(Object.entries(body.event).filter(isReadable)) };
 }

@@ -3,14 +3,14 @@
  * method that reads a canvas: https://docs.slack.dev/surfaces/canvases
  */
 
-const unseen = /<(script|style|head|template|noscript|svg)\b[^>]*>[\s\S]*?(?:<\/\1\s*>|$)/gi;
+const unseen = /<(script|style|head|template|noscript|svg)\b[^<>]*>[\s\S]*?(?:<\/\1\s*>|$)/gi;
 const maxHeadBytes = 64 * 1024;
 const maxCanvasBytes = 20 * 1024 * 1024;
 const named: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " " };
 
 /** Its title names Slack, and it asks people to sign in, in any language: its form or its address says so. */
 export function isSignInPage(html: string): boolean {
-  const [, title = ""] = /<title[^>]*>([^<]*)<\/title>/i.exec(html) ?? [];
+  const [, title = ""] = /<title[^<>]*>([^<]*)<\/title>/i.exec(html) ?? [];
   return /\bslack\b/i.test(title) && /sign[-_\s]?in|log[-_\s]?in|[?&]redir=/i.test(html);
 }
 

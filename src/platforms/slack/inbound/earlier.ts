@@ -144,9 +144,7 @@ export function createEarlier(options: EarlierOptions): NonNullable<Platform["ea
       ...[around(message, spot, wanted, signal), linked(spot, wanted.said, signal)],
     ]);
     const { raws, leftOut, notes } = joined(parts);
-    const lines = await Promise.all(
-      raws.filter(({ raw }) => isSaid(raw)).map((each) => lineOf(spot.channel, each, signal)),
-    );
+    const lines = await Promise.all(raws.filter(isReadable).map((each) => lineOf(spot.channel, each, signal)));
     return { lines, leftOut, notes, ...(lookingAt === undefined ? {} : { lookingAt }) };
   };
 
@@ -162,6 +160,11 @@ export function createEarlier(options: EarlierOptions): NonNullable<Platform["ea
     if (spot.thread === spot.ts) return wanted.channelMessages === 0 ? nothing : await inChannel(spot, wanted, signal);
     return wanted.maxMessages === 0 ? nothing : await inThread(spot, wanted, signal);
   }
+}
+
+/** What people ask about may be of any kind, also of one that Slack has invented since. */
+function isReadable({ kind, raw }: Part["raws"][number]): boolean {
+  return isSaid(raw) || ((kind === "root" || kind === "linked") && raw.subtype !== "tombstone");
 }
 
 /** Undefined for messages that are not in Slack. */

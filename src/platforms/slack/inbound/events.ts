@@ -4,7 +4,9 @@ import { z } from "zod";
 /** Slack sometimes leaves out an absent value and sometimes sends null. A value of another type counts as absent. */
 const word = z.string().optional().catch(undefined);
 /** As a number, it has lost the zeros at its end. */
-const timestamp = z.union([z.string(), z.number().transform((seconds) => seconds.toFixed(6))]);
+const timestamp = z
+  .union([z.string(), z.number().transform((seconds) => seconds.toFixed(6))])
+  .refine((ts) => /^\d{1,12}\.\d{1,6}$/.test(ts));
 const thread = timestamp.optional().catch(undefined);
 
 /** What shown-markup.ts reads may be of any type. */

@@ -5,6 +5,7 @@
  * and may repeat. Each message is handled once, unless it could not be stored. An edit or deletion may arrive before
  * its message.
  */
+import { createHash } from "node:crypto";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import { createLruMap, type LruMap } from "../../../lib/lru-map.ts";
@@ -210,7 +211,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const change = changes.get(id);
     if (change === "deleted") return;
     const now = change === undefined ? event : { ...event, ...wordsOf(change) };
-    const parts = partsOf(now);
+    const parts = isAddressed || before?.isAddressed === true ? partsOf(now) : new Set<string>();
     // Handle the message again if an edit added a mention of the agent, or if Slack's second event of it says more.
     const isMore = before?.isAddressed === true && [...parts].some((part) => !before.parts.has(part));
     if (before !== undefined && !isMore && (before.isAddressed || !isAddressed)) return;
@@ -295,8 +296,8 @@ function partsOf(message: RawMessage): ReadonlySet<string> {
   const { own, quotes, files } = shownMarkup(message);
   const all = [...files, ...quotes.flatMap((quote) => quote.files.map(({ raw }) => raw))];
   const ids = all.map((file) => `file ${firstWord(recordIn(file).id, recordIn(file).name)}`);
-  const words = own.trim() === "" ? [] : [`words ${own}`];
-  return new Set([...words, ...ids, ...quotes.map(({ markup }) => `quote ${markup}`)]);
+  const words = [own, ...quotes.map(({ markup }) => markup)].filter((each) => each.trim() !== "");
+  return new Set([...words.map((each) => createHash("sha256").update(each).digest("base64url")), ...ids]);
 }
 
 function isSameWords(previous: RawMessage | undefined, message: RawMessage): boolean {

@@ -30,6 +30,16 @@ export function timeText(value: unknown): string {
   return Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
+/** Without a regular expression, which would take seconds for a long run of blanks. */
+export function inOneLine(text: string): string {
+  return text.includes("\n")
+    ? joined(
+        text.split("\n").map((line) => line.trim()),
+        " ",
+      )
+    : text;
+}
+
 export function joined(parts: readonly string[], separator = "\n"): string {
   return parts.filter((part) => part.trim() !== "").join(separator);
 }

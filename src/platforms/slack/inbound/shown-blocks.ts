@@ -3,7 +3,7 @@
  * https://docs.slack.dev/reference/block-kit. What is not known there is named, with the texts that are in it.
  */
 import { escapeText, unescapeText } from "../outbound/safe-text.ts";
-import { firstWord, joined, listIn, maxDepth, recordIn, wordIn } from "./raw-values.ts";
+import { firstWord, inOneLine, joined, listIn, maxDepth, recordIn, wordIn } from "./raw-values.ts";
 import { isFooter, type Look, linkTo, literal, richText, strayTexts, textOf } from "./shown-texts.ts";
 
 type Fields = Record<string, unknown>;
@@ -156,7 +156,7 @@ export function buttonMarkup(button: Fields, look: Look): string {
 
 /** `[kind: words]`, with the address behind it. */
 function named(kind: string, words: string, url: string): string {
-  const head = words === "" ? `[${kind}]` : `[${kind}: ${words.replace(/\s*\n\s*/g, " ")}]`;
+  const head = words === "" ? `[${kind}]` : `[${kind}: ${inOneLine(words)}]`;
   return url === "" ? head : `${head} ${linkTo(url, "")}`;
 }
 
@@ -176,12 +176,9 @@ function tableMarkup({ caption, rows }: Fields, look: Look): string {
 }
 
 function cellMarkup(cell: unknown, look: Look): string {
-  return elementMarkup(cell, look)
-    .replace(/\s*\n\s*/g, " ")
-    .replaceAll("|", (bar, at: number, all: string) =>
-      // Within a link the bar belongs to the markup.
-      all.lastIndexOf("<", at) > all.lastIndexOf(">", at) ? bar : "/",
-    );
+  // Within a link the bar belongs to the markup.
+  const parts = inOneLine(elementMarkup(cell, look)).split(/(<[^<>]*>)/);
+  return parts.map((part, index) => (index % 2 === 1 ? part : part.replaceAll("|", "/"))).join("");
 }
 
 function chartMarkup(chart: Fields): string {

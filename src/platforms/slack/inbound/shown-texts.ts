@@ -1,7 +1,7 @@
 /** Writes text objects and rich text as Slack's markup. https://docs.slack.dev/reference/block-kit/blocks/rich-text-block */
 import { footerBlock } from "../outbound/footer.ts";
 import { escapeText, unescapeText } from "../outbound/safe-text.ts";
-import { firstWord, joined, listIn, maxDepth, recordIn, timeText, wordIn } from "./raw-values.ts";
+import { firstWord, inOneLine, joined, listIn, maxDepth, recordIn, timeText, wordIn } from "./raw-values.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -39,7 +39,7 @@ export function isFooter(block: Fields): boolean {
 
 export function linkTo(url: string, label: string): string {
   const target = escapeText(unescapeText(url)).replace(/[<>|\s]/g, encodeURIComponent);
-  const words = literal(label).replace(/\s*\n\s*/g, " ");
+  const words = inOneLine(literal(label));
   if (target === "") return words;
   return words === "" || words === target ? `<${target}>` : `<${target}|${words}>`;
 }
@@ -136,8 +136,10 @@ function characters(unicode: string): string {
 }
 
 function styled(text: string, { bold, italic, strike, code }: Fields): string {
-  const [, before = "", words = "", after = ""] = /^(\s*)([\s\S]*?)(\s*)$/.exec(text) ?? [];
+  const words = text.trim();
   if (words === "" || words.includes("\n")) return text;
+  const before = text.slice(0, text.length - text.trimStart().length);
+  const after = text.slice(text.trimEnd().length);
   if (code === true) return `${before}\`${words}\`${after}`;
   const marks = `${bold === true ? "*" : ""}${italic === true ? "_" : ""}${strike === true ? "~" : ""}`;
   return `${before}${marks}${words}${[...marks].reverse().join("")}${after}`;
