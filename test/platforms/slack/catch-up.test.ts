@@ -147,7 +147,7 @@ test("a place without access is counted, reported and not asked again", async ()
 test("after more than seven days, the newer messages are read, and that there were older ones is told", async () => {
   const { slack, store } = world;
   const daysAgo = (days: number) => ((Date.now() - days * 86_400_000) / 1_000).toFixed(6);
-  const template = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora now" }).message;
+  const template = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora now", blocks: [] }).message;
   for (const days of [8, 3]) {
     const text = template.text.replace("now", `${days} days ago`);
     slack.state.messages.push({ ...structuredClone(template), ts: daysAgo(days), text });
@@ -163,7 +163,7 @@ test("after more than seven days, the newer messages are read, and that there we
 test("the newest of more than 5,000 missed replies in one thread are read", async () => {
   const { slack, store } = world;
   const replies = 5_100;
-  const template = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora now" }).message;
+  const template = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora now", blocks: [] }).message;
   const start = Date.now() / 1_000 - 2 * replies;
   const parent = start.toFixed(6);
   slack.state.messages.push({ ...structuredClone(template), ts: parent });

@@ -436,7 +436,11 @@ test("the search for the newest messages finds them, whenever they were said, or
 test("what an app posts in a person's name counts as a bot's", async () => {
   const ann = { id: "U1", name: "Ann", isBot: false, roles: [] };
   const people = { author: async () => ann, nameOf: async () => "Ann" } as never;
-  const readLine = createLineReader(async () => ({ userId: "U9" }) as never, people, async () => "open");
+  const readLine = createLineReader(
+    async () => ({ userId: "U9" }) as never,
+    people,
+    async () => "open",
+  );
   const authorOf = async (more: object) =>
     (await readLine("C1", { ts: "1.000001", user: "U1", text: "hello", ...more } as never)).author;
   expect(await authorOf({})).toEqual(ann);
