@@ -3,9 +3,8 @@
  * bots that are not allowed. Adds author, readable text and files only to messages for the agent: mentions, DMs, and
  * messages in its threads. Slack's event is acknowledged only once the message is stored. Events arrive in any order
  * and may repeat. Each message is handled once, unless it could not be stored. An edit or deletion may arrive before
- * its message.
+ * its message. The file is over 250 lines because all of it shares what is known of each message.
  */
-import { createHash } from "node:crypto";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import { createLruMap, type LruMap } from "../../../lib/lru-map.ts";
@@ -29,11 +28,18 @@ import type { SlackFiles } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
 import { changedSchema, deletedSchema, isSaid, lookingAt, type MessageEvent, type RawMessage } from "./events.ts";
 import type { IsGroupDm } from "./group-dms.ts";
-import { firstWord, listIn, recordIn } from "./raw-values.ts";
 import { mentions } from "./readable-text.ts";
 import type { RecentMessages } from "./recent-messages.ts";
 import { shownMarkup } from "./shown-markup.ts";
-import { createShownReader, type ShownReaderOptions, type SlackShown, unreadMarks } from "./shown-message.ts";
+import {
+  createShownReader,
+  hasMoreFiles,
+  isSameWords,
+  partsOf,
+  type ShownReaderOptions,
+  type SlackShown,
+  unreadMarks,
+} from "./shown-message.ts";
 import type { Threads } from "./threads.ts";
 
 export interface InboundOptions extends Pick<Handling, "handlers" | "identity" | "people" | "log"> {
@@ -289,24 +295,6 @@ function wordsOf({ text, blocks, attachments }: RawMessage): Pick<RawMessage, "t
 /** Others' words, because people must not be taken to have said them. */
 function quotedText({ kind: name, text }: SlackShown["quotes"][number]): Attachment {
   return { name, mimeType: "text/plain", bytes: Buffer.byteLength(text), text };
-}
-
-/** What a second event of the same message may bring: words, files, and what it quotes. */
-function partsOf(message: RawMessage): ReadonlySet<string> {
-  const { own, quotes, files } = shownMarkup(message);
-  const all = [...files, ...quotes.flatMap((quote) => quote.files.map(({ raw }) => raw))];
-  const ids = all.map((file) => `file ${firstWord(recordIn(file).id, recordIn(file).name)}`);
-  const words = [own, ...quotes.map(({ markup }) => markup)].filter((each) => each.trim() !== "");
-  return new Set([...words.map((each) => createHash("sha256").update(each).digest("base64url")), ...ids]);
-}
-
-function isSameWords(previous: RawMessage | undefined, message: RawMessage): boolean {
-  return previous !== undefined && shownMarkup(previous).own === shownMarkup(message).own;
-}
-
-function hasMoreFiles(previous: RawMessage | undefined, message: RawMessage): boolean {
-  const before = new Set(listIn(previous?.files).map((file) => recordIn(file).id));
-  return previous !== undefined && listIn(message.files).some((file) => !before.has(recordIn(file).id));
 }
 
 function editedAt({ edited, ts }: RawMessage): string {

@@ -1,7 +1,9 @@
 /** Reads a message as a person sees it, wherever it comes from: an event, an edit, a thread, a history, a link. */
+import { createHash } from "node:crypto";
 import type { ShownMessage } from "../../../ports/shown-message.ts";
 import type { ChatAccess } from "../outbound/chat-access.ts";
 import { type SlackFile, shownFiles } from "./attachments.ts";
+import { firstWord, listIn, recordIn } from "./raw-values.ts";
 import { readText, type TextReader } from "./readable-text.ts";
 import { type MessageLike, type Quote, shownMarkup } from "./shown-markup.ts";
 
@@ -78,4 +80,22 @@ export function unreadMarks(message: MessageLike, here: string): string {
   const { own, quotes } = shownMarkup(message);
   const open = quotes.filter(({ isForwarded, channel = here }) => isForwarded || channel === here);
   return [own, ...open.map((quote) => `[${quote.kind}] ${quote.markup}`)].filter((part) => part !== "").join("\n\n");
+}
+
+/** What a second event of the same message may bring: words, files, and what it quotes. */
+export function partsOf(message: MessageLike): ReadonlySet<string> {
+  const { own, quotes, files } = shownMarkup(message);
+  const all = [...files, ...quotes.flatMap((quote) => quote.files.map(({ raw }) => raw))];
+  const ids = all.map((file) => `file ${firstWord(recordIn(file).id, recordIn(file).name)}`);
+  const words = [own, ...quotes.map(({ markup }) => markup)].filter((each) => each.trim() !== "");
+  return new Set([...words.map((each) => createHash("sha256").update(each).digest("base64url")), ...ids]);
+}
+
+export function isSameWords(previous: MessageLike | undefined, message: MessageLike): boolean {
+  return previous !== undefined && shownMarkup(previous).own === shownMarkup(message).own;
+}
+
+export function hasMoreFiles(previous: MessageLike | undefined, message: MessageLike): boolean {
+  const before = new Set(listIn(previous?.files).map((file) => recordIn(file).id));
+  return previous !== undefined && listIn(message.files).some((file) => !before.has(recordIn(file).id));
 }
