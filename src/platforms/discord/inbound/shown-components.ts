@@ -1,5 +1,5 @@
 /** What can be read in components: texts, pictures, files, buttons and menus. An unknown kind is named, with what is in it. */
-import { ComponentType as Type } from "discord.js";
+import { ComponentType } from "discord.js";
 import { type Fields, fieldsOf, joined, listOf, nameOf, textOf } from "./fields.ts";
 import { linked, mediaLine } from "./shown-embed.ts";
 
@@ -7,13 +7,13 @@ import { linked, mediaLine } from "./shown-embed.ts";
 const maxDepth = 60;
 
 const menus: Readonly<Record<number, string>> = {
-  [Type.StringSelect]: "menu",
-  [Type.UserSelect]: "menu of people",
-  [Type.RoleSelect]: "menu of roles",
-  [Type.MentionableSelect]: "menu of people and roles",
-  [Type.ChannelSelect]: "menu of channels",
-  [Type.RadioGroup]: "choice",
-  [Type.CheckboxGroup]: "choices",
+  [ComponentType.StringSelect]: "menu",
+  [ComponentType.UserSelect]: "menu of people",
+  [ComponentType.RoleSelect]: "menu of roles",
+  [ComponentType.MentionableSelect]: "menu of people and roles",
+  [ComponentType.ChannelSelect]: "menu of channels",
+  [ComponentType.RadioGroup]: "choice",
+  [ComponentType.CheckboxGroup]: "choices",
 };
 
 export function componentsText(value: unknown): string {
@@ -29,35 +29,35 @@ function partText(value: unknown, depth: number): string {
   const menu = menus[type];
   if (menu !== undefined) return menuText(menu, part);
   switch (type) {
-    case Type.ActionRow:
+    case ComponentType.ActionRow:
       return inside("components")
         .filter((text) => text !== "")
         .join(" ");
-    case Type.Button:
+    case ComponentType.Button:
       return `[button: ${linked(labelOf(part), textOf(part.url), "")}]`;
-    case Type.Section:
+    case ComponentType.Section:
       return joined([...inside("components"), ...inside("accessory")]);
-    case Type.TextDisplay:
+    case ComponentType.TextDisplay:
       return textOf(part.content);
-    case Type.Thumbnail:
+    case ComponentType.Thumbnail:
       return mediaLine("picture", part.media, "", part.description);
-    case Type.MediaGallery:
+    case ComponentType.MediaGallery:
       return joined(listOf(part.items).map((item) => galleryLine(item)));
-    case Type.File:
+    case ComponentType.File:
       return mediaLine("file", part.file ?? part.name, "", part.name);
-    case Type.Separator:
+    case ComponentType.Separator:
       return part.divider === false ? "" : "---";
-    case Type.Container:
+    case ComponentType.Container:
       return joined(inside("components"));
-    case Type.Label:
+    case ComponentType.Label:
       return joined([textOf(part.label), textOf(part.description), ...inside("component")]);
-    case Type.TextInput:
+    case ComponentType.TextInput:
       return fieldText("text field", [part.label, part.placeholder, part.value]);
-    case Type.FileUpload:
+    case ComponentType.FileUpload:
       return "[file upload]";
-    case Type.Checkbox:
+    case ComponentType.Checkbox:
       return part.default === true ? "[x]" : "[ ]";
-    case Type.ContentInventoryEntry:
+    case ComponentType.ContentInventoryEntry:
       return "[an activity]";
     default:
       return unknownText(part, depth);

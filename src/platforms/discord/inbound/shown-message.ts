@@ -3,7 +3,7 @@
  * https://docs.discord.com/developers/resources/message#message-object. Nothing in it is left out without a word, and every
  * field may be null, missing or of another type. Mentions stay as Discord writes them (readable-text.ts).
  */
-import { MessageFlags as Flags, MessageReferenceType, MessageType } from "discord.js";
+import { MessageFlags, MessageReferenceType, MessageType } from "discord.js";
 import type { ShownFile, ShownMessage } from "../../../ports/shown-message.ts";
 import { personName } from "../api/people.ts";
 import { withoutFooter } from "../outbound/footer.ts";
@@ -76,7 +76,7 @@ export function shownParts(raw: unknown, depth = 0): ShownParts {
   const { id, channel_id: channel } = message;
   const holder = { channelId: textOf(channel), messageId: textOf(id) };
   const service = serviceLine(message);
-  const embeds = (flagsOf(message) & Flags.SuppressEmbeds) === 0 ? listOf(message.embeds) : [];
+  const embeds = (flagsOf(message) & MessageFlags.SuppressEmbeds) === 0 ? listOf(message.embeds) : [];
   const isApp = fieldsOf(message.author)?.bot === true || textOf(message.webhook_id) !== "";
   const whole = service.hasContent ? "" : textOf(message.content);
   const content = isApp ? withoutFooter(whole) : whole;
@@ -143,8 +143,8 @@ function otherLines(message: Fields): string[] {
     ...listOf(message.soundboard_sounds).map((sound) => named("sound", sound)),
     activity === undefined ? "" : `[an invitation${app === "" ? "" : ` to ${app}`}]`,
     message.shared_client_theme ? "[a theme for Discord]" : "",
-    (flags & Flags.Loading) === 0 ? "" : "[the app is still working on this]",
-    (flags & Flags.SourceMessageDeleted) === 0 ? "" : "[the original message was deleted]",
+    (flags & MessageFlags.Loading) === 0 ? "" : "[the app is still working on this]",
+    (flags & MessageFlags.SourceMessageDeleted) === 0 ? "" : "[the original message was deleted]",
   ];
 }
 
@@ -177,7 +177,8 @@ function mediaText(value: unknown): string {
 function forwardsIn(message: Fields, holder: { channelId: string; messageId: string }, depth: number): Quote[] {
   const reference = fieldsOf(message.message_reference);
   const snapshots = listOf(message.message_snapshots);
-  const isForward = reference?.type === MessageReferenceType.Forward || (flagsOf(message) & Flags.HasSnapshot) !== 0;
+  const isForward =
+    reference?.type === MessageReferenceType.Forward || (flagsOf(message) & MessageFlags.HasSnapshot) !== 0;
   if (snapshots.length === 0 && !isForward) return [];
   const id = textOf(reference?.message_id);
   const copyOf = id === "" ? {} : { id };
@@ -212,7 +213,7 @@ function answeredIn(message: Fields): ShownParts["answered"] {
   const channel = textOf(value.channel_id ?? reference?.channel_id);
   // Of another channel, others here may not be able to read it.
   if (channel !== "" && channel !== textOf(message.channel_id)) return unseen("It is in another channel.");
-  if ((flagsOf(value) & Flags.Ephemeral) !== 0) return unseen("Only one person can see it.");
+  if ((flagsOf(value) & MessageFlags.Ephemeral) !== 0) return unseen("Only one person can see it.");
   const parts = shownParts({ ...value, channel_id: textOf(message.channel_id) }, 1);
   const author = fieldsOf(value.author);
   const text = wholeText(parts);
@@ -235,7 +236,7 @@ function authorName(author: Fields): string {
 type DescribedFile = HeldFile & { about: string };
 
 function ownFiles(message: Fields, embeds: readonly unknown[], holder: Pick<HeldFile, "channelId" | "messageId">) {
-  const isVoice = (flagsOf(message) & Flags.IsVoiceMessage) !== 0;
+  const isVoice = (flagsOf(message) & MessageFlags.IsVoiceMessage) !== 0;
   const attached = listOf(message.attachments).map((file) => attachedFile(file, isVoice, holder));
   const known = new Set(attached.map(({ id }) => id));
   const shown = storedIn([embeds, message.components], 0).filter(({ id }) => !known.has(id) && known.add(id));
