@@ -12,6 +12,7 @@ import { Cron } from "croner";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
+import { counted } from "../lib/text/counted.ts";
 import type { Ledger, LedgerEntry } from "../ports/ledger.ts";
 import type { Author, InboundMessage, Scope } from "../ports/message.ts";
 import type { NewSchedule, ScheduleRecord, Schedules, ScheduleTime, ShownSchedule } from "../ports/schedule.ts";
@@ -43,7 +44,8 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
     const owner = await ownerNow(body);
     if (owner === undefined) return await end(id, body);
     await accept(messageFor(id, { ...body, owner }));
-    const next = nextAfter(body.time, at);
+    // A schedule may be older than the check of its gaps, and a run may come late.
+    const next = nextAfter(body.time, Math.max(at, body.nextAt + minPeriodMs - 1));
     // Another process may already have moved the due time.
     await ledger.transition("schedule", id, ["active"], next === undefined ? "ended" : "active", (stored) =>
       stored.nextAt === body.nextAt ? { ...stored, nextAt: next ?? stored.nextAt } : undefined,
@@ -106,17 +108,60 @@ function nextAfter(time: ScheduleTime, at: number): number | undefined {
   return new Cron(time.expression, { timezone: time.timeZone }).nextRun(new Date(at))?.getTime();
 }
 
+/** More runs than a day has at the shortest interval, so its pattern repeats among them. */
+const runsOfADay = 300;
+const hourMs = 60 * 60_000;
+const dayMs = 24 * hourMs;
+/** Clocks change twice a year. */
+const checkedDays = 366;
+
+/**
+ * Of two runs in a row, in milliseconds. A whole day counts, as though the schedule ran on every day, so that midnight does,
+ * too; then the hours around each change of the clocks in a year.
+ */
+function smallestGap({ expression, timeZone }: Extract<ScheduleTime, { type: "cron" }>, at: number): number {
+  const fields = expression.trim().split(/\s+/);
+  const ofDay = fields.length > 5 ? fields.slice(0, 3) : fields.slice(0, 2);
+  const daily = fields.length < 5 ? expression : [...ofDay, "*", "*", "*"].join(" ");
+  const gaps = [gapOf(new Cron(daily, { timezone: "UTC" }), at, Number.POSITIVE_INFINITY)];
+  const offsetAt = offsetsOf(timeZone);
+  const cron = new Cron(expression, { timezone: timeZone });
+  for (let day = 0; day < checkedDays; day++) {
+    const from = at + day * dayMs;
+    if (offsetAt(from) !== offsetAt(from + dayMs)) gaps.push(gapOf(cron, from - hourMs, from + dayMs));
+  }
+  return Math.min(...gaps);
+}
+
+function gapOf(cron: Cron, from: number, until: number): number {
+  let smallest = Number.POSITIVE_INFINITY;
+  let run = cron.nextRun(new Date(from));
+  for (let count = 0; run !== null && run.getTime() < until && count < runsOfADay; count++) {
+    const next = cron.nextRun(run);
+    if (next !== null) smallest = Math.min(smallest, next.getTime() - run.getTime());
+    run = next;
+  }
+  return smallest;
+}
+
+function offsetsOf(timeZone: string): (at: number) => string | undefined {
+  const format = new Intl.DateTimeFormat("en", { timeZone, timeZoneName: "longOffset" });
+  return (at) => format.formatToParts(at).find(({ type }) => type === "timeZoneName")?.value;
+}
+
+function gapText(ms: number): string {
+  return ms < 60_000 ? `${Math.round(ms / 1000)} s` : counted(Math.round(ms / 60_000), "minute");
+}
+
 function checkedNext({ time, text }: NewSchedule, at: number): number {
   if (text.trim() === "" || text.length > maxTextCharacters)
     throw invalid(`the text must have 1 to ${maxTextCharacters} characters, and has ${text.length}`);
   try {
     const next = nextAfter(time, at);
     if (next === undefined) throw invalid("the time is in the past, or never comes");
-    const following = time.type === "cron" ? nextAfter(time, next) : undefined;
-    if (following !== undefined && following - next < minPeriodMs)
-      throw invalid(
-        `it would run every ${Math.round((following - next) / 1000)} s; the shortest interval is 5 minutes`,
-      );
+    const gapMs = time.type === "cron" ? smallestGap(time, at) : minPeriodMs;
+    if (gapMs < minPeriodMs)
+      throw invalid(`some of its runs would be ${gapText(gapMs)} apart; the shortest interval is 5 minutes`);
     return next;
   } catch (thrown) {
     throw thrown instanceof RemoraError ? thrown : invalid(messageOf(thrown));

@@ -1,0 +1,77 @@
+/** Time as the field sends it: gaps that a schedule hides, schedules that nobody can see, and people's own zones. */
+import { describe, expect, onTestFinished, test } from "vitest";
+import { silentLog } from "../../src/lib/log.ts";
+import type { Author, InboundMessage } from "../../src/ports/message.ts";
+import type { ScheduleTime } from "../../src/ports/schedule.ts";
+import { createSchedules } from "../../src/schedules/schedules.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+
+const ann: Author = { id: "ann", name: "Ann", isBot: false, roles: [] };
+const spot = { platform: "slack", conversationId: "slack:c", scope: "channel:c" as const, owner: ann };
+const minuteMs = 60_000;
+
+function openSchedules(now: () => number) {
+  const ledger = createSqliteLedger({ path: ":memory:" });
+  onTestFinished(() => ledger.close());
+  const accepted: InboundMessage[] = [];
+  const schedules = createSchedules({
+    ledger,
+    accept: async (message) => accepted.push(message),
+    ownerNow: async ({ owner }) => owner,
+    log: silentLog,
+    now,
+  });
+  const add = async (time: ScheduleTime) => await schedules.add({ ...spot, purpose: "do", text: "look", time });
+  return { ledger, accepted, schedules, add };
+}
+
+describe("the smallest gap of a schedule", () => {
+  /** At none of these hours do the first two runs show the gap. */
+  const addedAt = Date.parse("2026-11-28T12:30:00Z");
+
+  test.each([
+    ["0,5-59 21 * * *", "a list that begins with a long gap"],
+    ["0,30,32 9 * * 1-5", "a list"],
+    ["*/7 * * * *", "a step that does not divide the hour"],
+    ["*/29 * * * *", "a step whose last gap is short"],
+    ["2,58 0,23 * * *", "times on both sides of midnight"],
+    ["2,58 0,23 14,15 6 *", "times on both sides of midnight, on two days of the year"],
+    ["0,3 12 29 2 *", "a leap day"],
+    ["0,40 0 9 * * *", "seconds"],
+    ["0,57 1,3 * * *", "the hour that the clocks skip"],
+  ])("a schedule of %s is refused, because some of its runs are less than 5 minutes apart: %s", async (expression) => {
+    const { add } = openSchedules(() => addedAt);
+    const added = add({ type: "cron", expression, timeZone: "Europe/Berlin" });
+    await expect(added).rejects.toThrow(/apart; the shortest interval is 5 minutes/);
+  });
+
+  test.each([
+    "*/5 * * * *",
+    "3-58/5 * * * *",
+    "0 2,3 * * *",
+    "*/30 * * * *",
+    "0 */2 * * *",
+    "0,55 0,23 1 * *",
+    "@hourly",
+    "0 9 L * *",
+    "30 1,2,3 * * *",
+  ])(
+    "a schedule of %s is taken, whether its zone changes the clocks by an hour, by half an hour or never",
+    async (expression) => {
+      const { add } = openSchedules(() => addedAt);
+      for (const timeZone of ["Europe/Berlin", "Australia/Lord_Howe", "UTC"])
+        await expect(add({ type: "cron", expression, timeZone })).resolves.toMatchObject({ text: "look" });
+    },
+  );
+
+  test("a schedule that was stored before its gaps were checked runs at most every 5 minutes", async () => {
+    let now = Date.parse("2026-11-28T20:59:00Z");
+    const { ledger, accepted, schedules } = openSchedules(() => now);
+    const nextAt = Date.parse("2026-11-28T21:00:00Z");
+    const time = { type: "cron" as const, expression: "0,5-59 21 * * *", timeZone: "UTC" };
+    const body = { ...spot, purpose: "do" as const, text: "look", time, nextAt, createdAt: now };
+    await ledger.create("schedule", "old", { state: "active", body, group: spot.scope });
+    for (; now < Date.parse("2026-11-28T22:10:00Z"); now += minuteMs / 2) await schedules.sweep(now);
+    expect(accepted).toHaveLength(12);
+  });
+});
