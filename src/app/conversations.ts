@@ -109,14 +109,15 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     ...{ openReply: deliveries.open, log },
     reach: (platform) => links.platform(platform)?.reach,
     owners: () => settings.config.safety.owners,
+    endSchedule: (id) => schedules.end(id),
   });
   const questions = createQuestions({
     directTarget: elsewhere.directTarget,
     ...{ ledger, bus, redact, log, barredBecause: links.barredBecause },
     show: async (card) => (await deliveries.current(card.target)).question(card),
   });
-  const schedules = createSchedules({
-    ...{ ledger, log },
+  const schedules: Schedules = createSchedules({
+    ...{ ledger, log, onOwnerless: elsewhere.tellOwnerless },
     accept: (message) => links.handlers.get().onMessage(message),
     ownerNow: ({ platform, conversationId, owner }) => links.personNow(owner, platform, conversationId),
   });

@@ -23,6 +23,8 @@ export interface SchedulesOptions {
   accept(message: InboundMessage): Promise<unknown>;
   /** Returns the owner with their current roles. Undefined if the owner has left. */
   ownerNow(schedule: Pick<ScheduleRecord, "platform" | "conversationId" | "owner">): Promise<Author | undefined>;
+  /** Tells the owners that a schedule has ended, because its person has left. Must not reject. */
+  onOwnerless?(id: string, schedule: ScheduleRecord): Promise<void>;
   log: Log;
   now?: () => number;
 }
@@ -32,7 +34,8 @@ const maxTextCharacters = 4_000;
 /** Limits the cost of repeated model turns. */
 const minPeriodMs = 5 * 60_000;
 
-export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now }: SchedulesOptions): Schedules {
+export function createSchedules(options: SchedulesOptions): Schedules {
+  const { ledger, accept, ownerNow, onOwnerless, log, now = Date.now } = options;
   const inOrder = createKeyedMutex();
 
   async function active(scope: Scope, owner: Pick<Author, "id">): Promise<LedgerEntry<"schedule">[]> {
@@ -53,8 +56,10 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
   }
 
   /** Ends the schedule of an owner who has left, because that person no longer has any rights. */
-  async function end(id: string, { conversationId, owner }: ScheduleRecord): Promise<void> {
-    await ledger.transition("schedule", id, ["active"], "ended");
+  async function end(id: string, body: ScheduleRecord): Promise<void> {
+    const { conversationId, owner } = body;
+    if ((await ledger.transition("schedule", id, ["active"], "ended")) === undefined) return;
+    await onOwnerless?.(id, body);
     log.info({ schedule: id, conversationId, owner: owner.id }, "a schedule ended because its owner has left");
   }
 

@@ -1,10 +1,15 @@
 /** Time as the field sends it: gaps that a schedule hides, schedules that nobody can see, and people's own zones. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { silentLog } from "../../src/lib/log.ts";
 import type { Author, InboundMessage } from "../../src/ports/message.ts";
 import type { ScheduleTime } from "../../src/ports/schedule.ts";
 import { createSchedules } from "../../src/schedules/schedules.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { startCallingModel } from "../doubles/calling-model.ts";
+import { createHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
+import { createSlackDouble } from "../doubles/slack/double.ts";
 
 const ann: Author = { id: "ann", name: "Ann", isBot: false, roles: [] };
 const spot = { platform: "slack", conversationId: "slack:c", scope: "channel:c" as const, owner: ann };
@@ -74,4 +79,54 @@ describe("the smallest gap of a schedule", () => {
     for (; now < Date.parse("2026-11-28T22:10:00Z"); now += minuteMs / 2) await schedules.sweep(now);
     expect(accepted).toHaveLength(12);
   });
+});
+
+test("a schedule that nobody on Slack can see ends and tells an owner once, and so does one whose person has left", async () => {
+  const [home, model, slack] = await Promise.all([createHome(), startCallingModel(), createSlackDouble()]);
+  let remora: RunningRemora | undefined;
+  onTestFinished(async () => {
+    await remora?.stop();
+    await Promise.all([model.close(), slack.stop(), home.remove()]);
+  });
+  const cleo = slack.workspace.addPerson({ name: "Cleo", isDeleted: true });
+  const gone = slack.workspace.addChannel({ name: "gone", members: [slack.ann], isArchived: true });
+  slack.workspace.direct(slack.ann).refuses = "messages_tab_disabled";
+  const team = slack.ann.teamId;
+  const due = (owner: { id: string }, channel: string, text: string) => ({
+    ...{ platform: "slack", conversationId: `slack:${team}:${channel}`, scope: `channel:${channel}` as const, text },
+    ...{ channelId: channel, spaceId: team, purpose: "do" as const },
+    owner: { id: owner.id, name: owner === cleo ? "Cleo" : "Ann", isBot: false, roles: [] },
+    time: { type: "cron" as const, expression: "*/5 * * * *", timeZone: "UTC" },
+    ...{ nextAt: Date.now() - minuteMs, createdAt: Date.now() - 60 * minuteMs },
+  });
+  const stored = async <T>(work: (ledger: ReturnType<typeof createSqliteLedger>) => Promise<T>): Promise<T> => {
+    const ledger = createSqliteLedger({ path: join(home.data, "ledger.db") });
+    return await work(ledger).finally(() => ledger.close());
+  };
+  await mkdir(home.data, { recursive: true });
+  await stored(async (ledger) => {
+    const [unseen, left] = [
+      due(slack.ann, gone.id, "Look at the logs"),
+      due(cleo, slack.general.id, "Greet everybody"),
+    ];
+    await ledger.create("schedule", "unseen", { state: "active", body: unseen, group: unseen.scope });
+    await ledger.create("schedule", "left", { state: "active", body: left, group: left.scope });
+  });
+  const config = join(dirname(home.data), "remora.yaml");
+  await writeFile(config, JSON.stringify({ safety: { owners: [`user:slack:${slack.ben.id}`] } }));
+  remora = await startRemora(home, {
+    ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
+    ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: config },
+  });
+  const bens = () => slack.see({ in: slack.workspace.direct(slack.ben) }).map(({ readable }) => readable);
+  await slack.until(() => bens().length >= 2, 20_000);
+  expect(bens().toSorted()).toEqual([
+    expect.stringMatching(/^Ann's schedule in #gone has ended, because nobody would see .* \(it is archived\)/),
+    expect.stringMatching(/^Cleo's schedule in #general has ended, because Cleo is not here any more/),
+  ]);
+  expect(model.requests).toHaveLength(1);
+
+  await remora.stop();
+  remora = undefined;
+  expect(await stored((ledger) => ledger.list("schedule", { states: ["active"] }))).toEqual([]);
 });

@@ -19,6 +19,12 @@ export async function deliverEnd(
       deps.log.warn({ turnId: turn.id, error: messageOf(again) }, "could not open a direct message with the requester");
       throw thrown;
     });
-    await show(direct.delivery, `*(I can't write in ${direct.asked}: ${thrown.plain}. So I answer here.)*\n\n`);
+    const note = `*(I can't write in ${direct.asked}: ${thrown.plain}. So I answer here.)*\n\n`;
+    await show(direct.delivery, note).catch((again: unknown) => {
+      if (!isNoRoute(again)) throw again;
+      deps.log.warn({ turnId: turn.id, error: messageOf(again) }, "can't answer by direct message either");
+      // Owners read why the place where it was asked takes nothing.
+      throw thrown;
+    });
   }
 }

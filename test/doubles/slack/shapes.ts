@@ -18,7 +18,7 @@ export function userJson(state: SlackState, person: Person, hasEmailScope: boole
     deleted: person.isDeleted,
     ...(person.isDeleted
       ? {}
-      : { color: "9f69e7", tz: "Europe/Berlin", tz_label: "Central European Time", tz_offset: 3600 }),
+      : { color: "9f69e7", tz: person.timeZone, tz_label: "Central European Time", tz_offset: 3600 }),
     real_name: person.displayName,
     profile: {
       real_name: person.displayName,

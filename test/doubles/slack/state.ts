@@ -22,6 +22,8 @@ export interface Person {
   isSingleChannelGuest: boolean;
   isStranger: boolean;
   isAdmin: boolean;
+  /** Of the profile. Slack has sent null for bots. */
+  timeZone: string | null;
 }
 
 export interface Channel {

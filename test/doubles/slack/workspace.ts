@@ -9,6 +9,8 @@ export interface PersonOptions {
   isStranger?: boolean;
   isAdmin?: boolean;
   isDeleted?: boolean;
+  /** Default `Europe/Berlin`. */
+  timeZone?: string | null;
 }
 
 export interface ChannelOptions {
@@ -52,6 +54,7 @@ export function createWorkspace(state: SlackState, appName: string): Workspace {
       isSingleChannelGuest: options.isSingleChannelGuest ?? false,
       isStranger: options.isStranger ?? false,
       isAdmin: options.isAdmin ?? false,
+      timeZone: options.timeZone === undefined ? "Europe/Berlin" : options.timeZone,
     };
     state.people.set(person.id, person);
     return person;
