@@ -1,6 +1,6 @@
 /** Renders the sections of the system prompt. Empty sections are left out. */
 
-import { machineTimeZone } from "../lib/machine-time-zone.ts";
+import { machineTimeZone } from "../lib/time-zones.ts";
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { ShownContext, ShownPiece } from "../ports/shown-context.ts";

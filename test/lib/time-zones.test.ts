@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { machineTimeZone } from "../../src/lib/machine-time-zone.ts";
+import { machineTimeZone } from "../../src/lib/time-zones.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
