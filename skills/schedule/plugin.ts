@@ -65,9 +65,10 @@ function line(timeZone: string): (schedule: ShownSchedule) => string {
   };
 }
 
-function zoneOf(input: JsonObject, { config }: PluginContext): string {
+/** The person's own counts before the operator's. */
+function zoneOf(input: JsonObject, { requester, config }: PluginContext): string {
   const machine = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return textIn(input.timeZone) || textIn(config.timeZone) || machine || "UTC";
+  return textIn(input.timeZone) || requester.timeZone || textIn(config.timeZone) || machine || "UTC";
 }
 
 const plugin: Plugin = { execute };

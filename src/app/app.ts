@@ -13,6 +13,7 @@ import { createAccess } from "../access/access.ts";
 import { createBarredBecause, createMayRepeat } from "../access/may-repeat.ts";
 import { createRequestLimits } from "../access/request-limits.ts";
 import { createOwnerCheck } from "../approvals/authority.ts";
+import { createTimeZones } from "../commands/time-zone-command.ts";
 import { accessRules } from "../config/derive.ts";
 import { createPlatformHandlers } from "../engine/platform-handlers.ts";
 import { RemoraError } from "../lib/errors.ts";
@@ -167,8 +168,9 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     barredBecause,
     platform: (name) => platforms.byName.get(name),
   });
+  const timeZones = createTimeZones(state.store);
   const commands = buildCommands(options, state, {
-    ...{ memory, chatLog, sandbox, models, tools, parts, access, isOwner, answers },
+    ...{ memory, chatLog, sandbox, models, tools, parts, access, timeZones, isOwner, answers },
     checks: health.checks,
     connected: connections.all,
     platform: (name) => platforms.byName.get(name),
@@ -178,6 +180,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const handlers = createPlatformHandlers({
     ...{ conversations, approvals, questions, commands, context, access, chatLog, log, onFooter: answers.onFooter },
     refusal: health.refusal,
+    withZone: timeZones.withZone,
     requestLimits: createRequestLimits(config.limits),
     skillNamed: (asked, conversationId) => byAnyName(tools.toolbox.skillsFor(conversationId).skills).get(asked)?.name,
   });

@@ -14,6 +14,7 @@ import { skillCommand } from "../commands/skill-command.ts";
 import { skillsCommand } from "../commands/skills-command.ts";
 import { statusCommand } from "../commands/status-command.ts";
 import { stopCommand } from "../commands/stop-command.ts";
+import type { TimeZones } from "../commands/time-zone-command.ts";
 import { undoCommand } from "../commands/undo-command.ts";
 import { usageCommand } from "../commands/usage-command.ts";
 import { whyCommand } from "../commands/why-command.ts";
@@ -43,6 +44,7 @@ export interface CommandsParts {
   parts: ConversationParts;
   answers: Answers;
   access: Access;
+  timeZones: Pick<TimeZones, "command">;
   isOwner(platform: string, person: Author): boolean;
   connected(): Iterable<Platform>;
   platform(name: string): Platform | undefined;
@@ -62,6 +64,7 @@ export function buildCommands(
     parts,
     answers,
     access,
+    timeZones,
     isOwner,
     connected,
     platform,
@@ -116,6 +119,7 @@ export function buildCommands(
       undoCommand(sandbox.drafts),
       skillsCommand(tools.toolbox.skillsFor, isOwner),
       models.choice.command,
+      timeZones.command,
       skillCommand,
       access.command,
       contextCommand({

@@ -43,6 +43,7 @@ const saidMessage = z.strictObject({
   author: z.string(),
   authorId: z.string(),
   isBot: z.boolean(),
+  timeZone: z.string().exactOptional(),
   at: z.number(),
   text: z.string(),
   attachments: z.array(attachment),

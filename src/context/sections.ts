@@ -116,20 +116,31 @@ export function renderShown({ pieces, withheld }: ShownContext): string {
 }
 
 export interface RuntimeClock {
-  describe(at: number): string;
+  /** The local time where the person is, or here. */
+  describe(at: number, timeZone?: string): string;
 }
 
 const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/** Looks up the time zone only once. */
+/** Looks up the machine's time zone, and those of people, only once. */
 export function createRuntimeClock(): RuntimeClock {
-  const timeZone = machineTimeZone();
+  const here = machineTimeZone();
+  const formats = new Map<string, Intl.DateTimeFormat>();
   const twoDigits = (value: number) => String(value).padStart(2, "0");
+
+  function timeIn(timeZone: string, at: number): string {
+    const parts = { weekday: "long", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone } as const;
+    const format = formats.get(timeZone) ?? new Intl.DateTimeFormat("en-GB", parts);
+    formats.set(timeZone, format);
+    return format.format(at).replace(",", "");
+  }
+
   return {
-    describe(at) {
+    describe(at, timeZone = here) {
+      if (timeZone !== here) return `for them ${timeIn(timeZone, at)} ${timeZone}`;
       const date = new Date(at);
       const time = `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
-      return `here ${weekdays[date.getDay()]} ${time} ${timeZone}`;
+      return `here ${weekdays[date.getDay()]} ${time} ${here}`;
     },
   };
 }
@@ -141,20 +152,21 @@ interface Speaking {
   author: string;
   authorId: string;
   isBot: boolean;
+  timeZone?: string;
   at: number;
   isEdited?: true;
 }
 
 /** When and by whom the words behind it were said. */
 export function renderRuntime(
-  { author, authorId, isBot, at: saidAt, isEdited }: Speaking,
+  { author, authorId, isBot, timeZone, at: saidAt, isEdited }: Speaking,
   contexts: readonly ShownContext[],
   clock: RuntimeClock,
 ): string {
   const at = contexts.at(-1)?.at ?? saidAt;
   const lookingAt = contexts.find((one) => one.lookingAt !== undefined)?.lookingAt;
   const lines = [
-    `time: ${timeText(at)} (${clock.describe(at)})`,
+    `time: ${timeText(at)} (${clock.describe(at, timeZone)})`,
     `speaking to you: ${attributeText(author)} (${attributeText(authorId)}${isBot ? ", a bot" : ""})`,
     ...(lookingAt === undefined ? [] : [`they are looking at: ${attributeText(lookingAt)}. ${lookingAtAdvice}`]),
     ...contexts.flatMap(({ notes }) => notes).map(noteLine),

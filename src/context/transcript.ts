@@ -18,6 +18,8 @@ interface SaidMessage {
   /** `platform:id`. */
   authorId: string;
   isBot: boolean;
+  /** As it was then. Absent if unknown, and in entries of earlier versions. */
+  timeZone?: string;
   at: number;
   text: string;
   attachments: Attachment[];
@@ -67,6 +69,7 @@ export function transcriptOf(turn: TurnRecord, ephemeral?: Pick<EphemeralTexts, 
       author: message.author.name,
       authorId: `${message.platform}:${message.author.id}`,
       isBot: message.author.isBot,
+      ...(message.author.timeZone === undefined ? {} : { timeZone: message.author.timeZone }),
       at: message.at,
       text: message.text,
       attachments: message.attachments,

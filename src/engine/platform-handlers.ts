@@ -7,7 +7,7 @@ import type { ChatLog } from "../ports/chat-log.ts";
 import type { Commands } from "../ports/command.ts";
 import type { ContextBuilder } from "../ports/context.ts";
 import type { Conversations } from "../ports/conversation.ts";
-import { messageKey, type Notice, silence } from "../ports/message.ts";
+import { type Author, messageKey, type Notice, silence } from "../ports/message.ts";
 import type { PlatformHandlers } from "../ports/platform.ts";
 import type { Questions } from "../ports/question.ts";
 import { withSkill } from "./asked-skill.ts";
@@ -23,6 +23,8 @@ export interface PlatformHandlersOptions extends Pick<PlatformHandlers, "onFoote
   chatLog: ChatLog;
   /** Why new messages can't be accepted now, for the person who wrote. */
   refusal(): Notice | undefined;
+  /** The person, with the time zone that they have set. */
+  withZone(platform: string, person: Author): Promise<Author>;
   /** Returns the main name of a skill for any of its names, if the conversation may use the skill. */
   skillNamed(asked: string, conversationId: string): string | undefined;
   log: Log;
@@ -56,9 +58,11 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
         log.warn({ platform, person: author.id, conversationId, why: request.why }, "a request was left out");
         return request.notice ?? silence;
       }
-      context.prepare(asked.message);
+      const author = await options.withZone(message.platform, message.author);
+      const accepted = { ...asked.message, author };
+      context.prepare(accepted);
       try {
-        await conversations.accept(asked.message);
+        await conversations.accept(accepted);
         return undefined;
       } catch (thrown) {
         if (isDiskFull(thrown)) return diskFullNotice;

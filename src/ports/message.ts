@@ -15,6 +15,8 @@ export interface Author {
   roles: string[];
   /** Absent for a member. An `external` person belongs to another workspace that shares the channel. */
   kind?: "guest" | "external";
+  /** A name of the tz database, such as `Europe/Berlin`. Absent if nobody knows it: then the machine's counts. */
+  timeZone?: string;
 }
 
 export interface Attachment {

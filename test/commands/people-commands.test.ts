@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exportCommand } from "../../src/commands/export-command.ts";
 import { memoryCommand } from "../../src/commands/memory-command.ts";
 import { createModelChoice } from "../../src/commands/model-command.ts";
+import { createTimeZones } from "../../src/commands/time-zone-command.ts";
 import { usageCommand } from "../../src/commands/usage-command.ts";
 import { createConversationRegistry } from "../../src/engine/conversation/conversation-registry.ts";
 import { silentLog } from "../../src/lib/log.ts";
@@ -33,6 +34,37 @@ function asking(handler: CommandHandler) {
       ...place,
     });
 }
+
+describe("time zones", () => {
+  const store = createKeyvStore({ path: ":memory:" });
+  afterAll(() => store.close());
+
+  test("a person's zone is the one they set, then that of their profile, then the machine's, and each is named", async () => {
+    const { command, withZone } = createTimeZones(store, () => Date.parse("2026-11-28T21:00:00Z"));
+    const ask = asking(command);
+    const inLondon = { ...ann, timeZone: "Europe/London" };
+    expect(await ask()).toContain("I don't know your time zone, so I use mine");
+    expect(await ask("", { by: inLondon })).toContain(
+      "the zone of your profile, `Europe/London`, where it is 21:00 now",
+    );
+    expect(await ask("america/new york", { by: inLondon })).toContain("`America/New_York`, where it is 16:00 now");
+    expect(await ask("", { by: inLondon })).toContain("You have set `America/New_York`");
+    expect(await withZone("test", inLondon)).toEqual({ ...ann, timeZone: "America/New_York" });
+    expect(await withZone("other", inLondon)).toEqual(inLondon);
+    expect(await withZone("test", bob)).toEqual(bob);
+    expect(await ask("auto", { by: inLondon })).toContain("the zone of your profile");
+    expect(await withZone("test", inLondon)).toEqual(inLondon);
+  });
+
+  test.each(["Nowhere/X", "+02:00", "UTC+2", "`x`", "../../etc/passwd", "9"])(
+    "%j is no time zone, and nothing changes",
+    async (zone) => {
+      const { command, withZone } = createTimeZones(store);
+      expect(await asking(command)(zone)).toMatch(/^I don't know a time zone/);
+      expect(await withZone("test", ann)).toEqual(ann);
+    },
+  );
+});
 
 describe("memory and export", () => {
   let fixture: MemoryFixture;

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { silentLog } from "../../src/lib/log.ts";
+import { machineTimeZone } from "../../src/lib/time-zones.ts";
 import type { Author, InboundMessage } from "../../src/ports/message.ts";
 import type { ScheduleTime } from "../../src/ports/schedule.ts";
 import { createSchedules } from "../../src/schedules/schedules.ts";
@@ -10,6 +11,8 @@ import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { startCallingModel } from "../doubles/calling-model.ts";
 import { createHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { createSlackDouble } from "../doubles/slack/double.ts";
+import type { Said } from "../doubles/slack/people.ts";
+import type { Person } from "../doubles/slack/state.ts";
 
 const ann: Author = { id: "ann", name: "Ann", isBot: false, roles: [] };
 const spot = { platform: "slack", conversationId: "slack:c", scope: "channel:c" as const, owner: ann };
@@ -81,13 +84,19 @@ describe("the smallest gap of a schedule", () => {
   });
 });
 
-test("a schedule that nobody on Slack can see ends and tells an owner once, and so does one whose person has left", async () => {
+test("on Slack, times are those of the person who asks, and a schedule that nobody can see ends and tells an owner once", {
+  timeout: 180_000,
+}, async () => {
   const [home, model, slack] = await Promise.all([createHome(), startCallingModel(), createSlackDouble()]);
   let remora: RunningRemora | undefined;
   onTestFinished(async () => {
     await remora?.stop();
     await Promise.all([model.close(), slack.stop(), home.remove()]);
   });
+  slack.ann.timeZone = "America/New_York";
+  slack.ben.timeZone = null;
+  const dan = slack.workspace.addPerson({ name: "Dan", timeZone: "Nowhere/X" });
+  slack.general.members.add(dan.id);
   const cleo = slack.workspace.addPerson({ name: "Cleo", isDeleted: true });
   const gone = slack.workspace.addChannel({ name: "gone", members: [slack.ann], isArchived: true });
   slack.workspace.direct(slack.ann).refuses = "messages_tab_disabled";
@@ -119,14 +128,47 @@ test("a schedule that nobody on Slack can see ends and tells an owner once, and 
     ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: config },
   });
   const bens = () => slack.see({ in: slack.workspace.direct(slack.ben) }).map(({ readable }) => readable);
-  await slack.until(() => bens().length >= 2, 20_000);
+  await slack.until(() => bens().length >= 2);
   expect(bens().toSorted()).toEqual([
     expect.stringMatching(/^Ann's schedule in #gone has ended, because nobody would see .* \(it is archived\)/),
     expect.stringMatching(/^Cleo's schedule in #general has ended, because Cleo is not here any more/),
   ]);
   expect(model.requests).toHaveLength(1);
 
+  const tomorrow = 'call schedule_add {"text":"Tea","when":"tomorrow at 9","kind":"remind"}';
+  const ask = async (as: Person, text: string, thread?: Said): Promise<{ said: Said; answer: string }> => {
+    const said = slack.people.say({ ...{ as, in: slack.general, text: `@Remora ${text}` }, ...(thread && { thread }) });
+    const answers = () => slack.see({ in: slack.general, thread: (thread ?? said).ts });
+    const finished = await slack.until(() =>
+      answers().find(({ isAgents, ts, readable }) => isAgents && ts > said.ts && readable.includes("Finished")),
+    );
+    return { said: thread ?? said, answer: finished.readable };
+  };
+  const { said, answer } = await ask(slack.ann, tomorrow);
+  expect(answer).toMatch(/Scheduled as \w+: .*, 09:00 \(America\/New_York\)/);
+  const first = model.requests.at(-1) ?? "";
+  expect(first).toMatch(/time: \S+Z \(for them \w+day \d\d:\d\d America\/New_York\)/);
+
+  // She travels, and what was said before keeps its words.
+  await slack.interactions
+    .command({ as: slack.ann, in: slack.general, command: "/remora", text: "timezone asia/tokyo" })
+    .acknowledged();
+  const { answer: later } = await ask(slack.ann, tomorrow, said);
+  expect(later).toMatch(/, 09:00 \(Asia\/Tokyo\)/);
+  const stamps = (request: string) => [...request.matchAll(/time: \S+Z \([^)]*\)/g)].map(([stamp]) => stamp);
+  const last = stamps(model.requests.at(-1) ?? "");
+  expect(last.slice(0, 1)).toEqual(stamps(first).slice(0, 1));
+  expect(last.at(-1)).toMatch(/\(for them \w+day \d\d:\d\d Asia\/Tokyo\)$/);
+  const { answer: listed } = await ask(slack.ann, "call schedule_list {}", said);
+  expect(listed.match(/09:00 \(Asia\/Tokyo\)/g)).toHaveLength(1);
+
+  for (const person of [slack.ben, dan]) {
+    expect((await ask(person, tomorrow)).answer).toContain(`09:00 (${machineTimeZone()})`);
+    expect(stamps(model.requests.at(-1) ?? "").at(-1)).toContain("(here ");
+  }
+
   await remora.stop();
   remora = undefined;
-  expect(await stored((ledger) => ledger.list("schedule", { states: ["active"] }))).toEqual([]);
+  const active = await stored((ledger) => ledger.list("schedule", { states: ["active"] }));
+  expect(active.map(({ body }) => body.text)).toEqual(["Tea", "Tea", "Tea", "Tea"]);
 });

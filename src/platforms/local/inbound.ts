@@ -6,8 +6,9 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { knownTimeZone } from "../../lib/time-zones.ts";
 import type { FooterReceipt } from "../../ports/answer-footer.ts";
-import type { AnswerReceipt, CommandReceipt, Scope } from "../../ports/message.ts";
+import type { AnswerReceipt, Author, CommandReceipt, Scope } from "../../ports/message.ts";
 import type { PlatformHandlers } from "../../ports/platform.ts";
 import { askText } from "../shared/ask-text.ts";
 import {
@@ -38,6 +39,8 @@ export interface Spot {
   person: string;
   place: Scope;
   thread: string | null;
+  /** The browser's. */
+  timeZone?: string;
 }
 
 export interface Inbound {
@@ -93,8 +96,10 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
     return message;
   }
 
-  async function handOver(message: StoredMessage): Promise<void> {
-    const inbound = inboundOf(message);
+  /** A message of an earlier process comes without the zone of its browser. */
+  async function handOver(message: StoredMessage, zone?: string): Promise<void> {
+    const said = inboundOf(message);
+    const inbound = { ...said, author: inZone(said.author, zone) };
     const notice = await connected().onMessage(inbound);
     await store.markHandedOver(message.id);
     if (notice === undefined || notice.text === "") return;
@@ -145,7 +150,7 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
     if (stored.author.id !== author.id || stored.place !== place || stored.thread !== thread) {
       throw new Refusal(409, "Another message already has this id. Send it again with a new one.");
     }
-    if (!store.isHandedOver(messageId)) await handOver(stored);
+    if (!store.isHandedOver(messageId)) await handOver(stored, spot.timeZone);
     return stored;
   }
 
@@ -196,8 +201,8 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
     async command({ name, rest, ...spot }) {
       const said = name === "ask" ? rest : askText(name, rest);
       if (said !== undefined) return await say({ ...spot, text: said, files: [] }, true);
-      const { place, thread, person } = spot;
-      const by = authorOf(checkSpot(spot));
+      const { place, thread, person, timeZone } = spot;
+      const by = inZone(authorOf(checkSpot(spot)), timeZone);
       const where = { platform: "local", conversationId: conversationIdOf(spot), scope: place };
       const isInThread = thread !== null;
       const receipt = await connected().onCommand({ ...where, isInThread, name, rest, by, at: Date.now() });
@@ -217,6 +222,11 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
       }
     },
   };
+}
+
+function inZone(person: Author, zone: string | undefined): Author {
+  const timeZone = knownTimeZone(zone);
+  return timeZone === undefined ? person : { ...person, timeZone };
 }
 
 function conversationIdOf({ place, thread }: Pick<StoredMessage, "place" | "thread">): string {

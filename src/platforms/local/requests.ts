@@ -11,6 +11,8 @@ const spot = {
   channel: z.string().optional(),
   dm: z.literal(true).optional(),
   thread: z.string().nullish(),
+  /** The browser's. */
+  timeZone: z.exactOptional(z.string().max(100)),
 };
 /** The id of an upload, or a file in Base64. */
 const attachment = z.union([

@@ -15,7 +15,7 @@ import type { ChatStore } from "./chat-store.ts";
 import { createChannel } from "./create-channel.ts";
 import { createEventStreams } from "./event-stream.ts";
 import { mountFinding } from "./find-routes.ts";
-import { type Inbound, Refusal } from "./inbound.ts";
+import { type Inbound, Refusal, type Spot } from "./inbound.ts";
 import { maxAttachments, maxBodyBytes, maxThreadMessages, pageSize } from "./limits.ts";
 import type { LocalPlatformOptions } from "./options.ts";
 import { mountPage } from "./page-routes.ts";
@@ -143,10 +143,10 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
   );
 }
 
-function inputSpot({ person, channel, dm, thread = null }: Omit<Body<"command">, "name" | "rest">) {
+function inputSpot({ person, channel, dm, thread = null, timeZone }: Omit<Body<"command">, "name" | "rest">): Spot {
   if ((channel === undefined) === (dm === undefined)) {
     throw new Refusal(400, "Give either `channel` with a name, or `dm: true`.");
   }
   const place: Scope = channel === undefined ? `dm:${person}` : `channel:${channel}`;
-  return { person, place, thread };
+  return { person, place, thread, ...(timeZone === undefined ? {} : { timeZone }) };
 }

@@ -10,6 +10,8 @@ import { createWorkingLine } from "./working.js";
 
 /** With at most this many messages beside it, the thread gets most of the room. */
 const maxFewMessages = 3;
+/** Of this browser, so that "tomorrow at 9" means what its clock shows. */
+const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
 
 /** `open()` is what the page shows. `render()` shows a change. `loadOlder()` loads earlier messages of the place. */
 export function createPanes({ chat, open, go, actions, render, loadOlder }) {
@@ -35,7 +37,7 @@ export function createPanes({ chat, open, go, actions, render, loadOlder }) {
       render();
       log.toEnd();
     };
-    const command = async (order) => taken(await request("POST", "commands", { ...to(), ...order }));
+    const command = async (order) => taken(await request("POST", "commands", { ...to(), ...order, timeZone }));
     const slot = byId(ids.slot);
     const composer = createComposer(slot, {
       id: ids.text,
@@ -46,7 +48,7 @@ export function createPanes({ chat, open, go, actions, render, loadOlder }) {
         return upload(`uploads/${uploadId}?${query}`, file, onProgress);
       },
       target: to,
-      send: async (target, said) => taken(await request("POST", "messages", { ...target, ...said })),
+      send: async (target, said) => taken(await request("POST", "messages", { ...target, ...said, timeZone })),
       command,
     });
     const stop = () => attempt(() => command({ name: "stop", rest: "" }));

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { elapsedSince } from "../../../lib/elapsed.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { asPlain } from "../../../lib/text/sanitize.ts";
+import { knownTimeZone } from "../../../lib/time-zones.ts";
 import type { Author } from "../../../ports/message.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
 import type { SlackApi } from "./api.ts";
@@ -45,6 +46,8 @@ const userSchema = z.object({
     is_restricted: z.boolean().optional(),
     is_ultra_restricted: z.boolean().optional(),
     is_stranger: z.boolean().optional(),
+    /** Null, or no zone's name, for some. */
+    tz: z.unknown().optional(),
     profile: z.object({ display_name: z.string().optional(), real_name: z.string().optional() }).optional(),
     enterprise_user: z.object({ teams: z.array(z.string()).optional() }).optional(),
   }),
@@ -132,7 +135,12 @@ export function createPeople({ api, teamId }: PeopleOptions): People {
     if (user === undefined) return { id, name: id, isBot: false, roles, kind: "guest" };
     const kind = await kindOf(user);
     const isBot = user.is_bot === true || id === "USLACKBOT";
-    return { id, name: nameIn(user), isBot, roles, ...(kind === undefined ? {} : { kind }) };
+    const timeZone = isBot ? undefined : knownTimeZone(user.tz);
+    return {
+      ...{ id, name: nameIn(user), isBot, roles },
+      ...(kind === undefined ? {} : { kind }),
+      ...(timeZone === undefined ? {} : { timeZone }),
+    };
   }
 
   async function kindOf(user: User): Promise<Author["kind"]> {
