@@ -38,6 +38,7 @@ export function checkMayPost(state: SlackState, channel: Channel, threadTs: stri
   if (channel.isReadOnly) throw new SlackRefusal("restricted_action");
   if (channel.refuses !== undefined) throw new SlackRefusal(channel.refuses as SlackError);
   const isReply = threadTs !== undefined && threadTs !== "";
+  if (isReply && channel.refusesReplies !== undefined) throw new SlackRefusal(channel.refusesReplies as SlackError);
   if (isReply && channel.threads === "off") throw new SlackRefusal("restricted_action_non_threadable_channel");
   if (!isReply && channel.threads === "only") throw new SlackRefusal("restricted_action_thread_only_channel");
 }

@@ -38,6 +38,8 @@ export interface Channel {
   threads?: "off" | "only";
   /** Slack refuses every post there with this error: `messages_tab_disabled` in a DM, or one that nobody knows yet. */
   refuses?: string;
+  /** The same, for replies in threads only. */
+  refusesReplies?: string;
   /** Shared with another organisation. */
   isShared: boolean;
   /** With other workspaces of the same organization. */

@@ -1,4 +1,7 @@
 /** Where replies are written: threads and their names, channels, and what happens if a place goes away. */
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createCard, createPosts, createQuestion } from "../../conformance/platform-world.ts";
 import type { ChannelHandle } from "../../doubles/discord/places.ts";
@@ -243,6 +246,49 @@ describe("where a reply is written", () => {
     await begun(reply, "Half", () => post);
     post.delete();
     await expect(reply.finish("Whole.", [])).rejects.toMatchObject({ code: "platform.no-route" });
+  });
+
+  test.each([
+    [403, { code: 999_123, message: "No" }],
+    [404, { code: 0, message: "No" }],
+    [400, { message: "No" }],
+  ])("if Discord refuses the thread with %i and %j, the reply is in the channel", async (status, body) => {
+    const message = await mentioned();
+    const path = new RegExp(`/channels/${discord.channel.id}/messages/${message.id}/threads$`);
+    discord.fail({ method: "POST", path, times: 100 }, { type: "answer", status, body });
+    await replyTo(message).finish("Here.", []);
+    expect(own(discord.channel).at(-1)).toMatchObject({ content: "Here.", replyTo: message.id });
+  });
+
+  test.each([
+    [403, { code: 999_123, message: "No" }],
+    [400, { message: "No" }],
+  ])(
+    "if Discord refuses an edit of a begun answer with %i and %j, the whole answer is posted anew",
+    async (status, body) => {
+      const message = await mentioned();
+      const reply = replyTo(message);
+      await begun(reply, "The first half", () => threadOf(message));
+      discord.fail({ method: "PATCH", path: /\/messages\/\d+$/, times: 100 }, { type: "answer", status, body });
+      await reply.finish("The first half, and the second.", []);
+      expect(own(threadOf(message)).at(-1)?.content).toBe("The first half, and the second.");
+    },
+  );
+
+  test("files that Discord refuses for a reason that nobody knows are named below the answer, which stays", async () => {
+    const message = await mentioned();
+    const path = join(await mkdtemp(join(tmpdir(), "remora-refused-")), "report.txt");
+    await writeFile(path, "a report");
+    const reply = replyTo(message);
+    await begun(reply, "The", () => threadOf(message));
+    discord.fail(
+      { method: "PATCH", path: /\/messages\/\d+$/, times: 1 },
+      { type: "answer", status: 400, body: { code: 999_124, message: "No" } },
+    );
+    await reply.finish("The answer.", [{ name: "report.txt", path, mimeType: "text/plain" }]);
+    expect(own(threadOf(message)).at(-1)?.content).toMatch(
+      /^The answer\.[\s\S]*report\.txt[\s\S]*Discord doesn't let me/,
+    );
   });
 
   test("if Discord refuses the thread's name, the reply is in the channel", async () => {

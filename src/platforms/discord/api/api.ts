@@ -285,6 +285,11 @@ export function isRefused(thrown: unknown): boolean {
   return thrown instanceof DiscordAPIError && !isAway(thrown);
 }
 
+/** It refuses what the message has, so it may refuse it anywhere, or takes it plainer here. */
+export function isAboutMessage(thrown: unknown): boolean {
+  return isRefusal(thrown, "blockedByAutoMod", "blockedForLink", "invalidForm", "tooLarge", "emptyMessage");
+}
+
 const whyNot: Partial<Record<keyof typeof refusals, string>> = {
   archivedThread: "the thread is closed",
   blockedByAutoMod: "AutoMod of that server blocks it",

@@ -1,6 +1,6 @@
 /** The open segment of a reply, edited in place. After a crash its text is unknown, so it is always written again. */
 import type { APIMessageTopLevelComponent, RawFile } from "discord.js";
-import { isRefusal, type RetryPolicy } from "../api/api.ts";
+import { isAboutMessage, isRefusal, isRefused, type RetryPolicy } from "../api/api.ts";
 import type { MessageSender } from "./message-sender.ts";
 
 interface Posted {
@@ -45,8 +45,9 @@ export function createLiveMessage(
       return await sender.edit(messageId, message, retry);
     } catch (thrown) {
       const isShut = isRefusal(thrown, "missingAccess", "archivedThread", "lockedThread");
-      const isForbidden = message.files.length === 0 && isRefusal(thrown, "missingPermissions");
-      if (retry !== "lasting" || !(isShut || isForbidden)) throw thrown;
+      // With files, they may be the reason.
+      const mayBePosted = message.files.length === 0 && isRefused(thrown) && !isAboutMessage(thrown);
+      if (retry !== "lasting" || !(isShut || mayBePosted)) throw thrown;
       return false;
     }
   }

@@ -17,11 +17,9 @@ import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts } from "../../../ports/platform.ts";
 import { noRoute } from "../../shared/platform-error.ts";
 import {
-  codeOfRefusal,
   type DiscordApi,
-  isAway,
+  isAboutMessage,
   isLimited,
-  isPassing,
   isRefusal,
   isRefused,
   type RetryPolicy,
@@ -153,7 +151,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       if (isRefusal(thrown, "tooManyThreads") || isLimited(thrown))
         return inChannel(where, "There are too many active threads right now");
       if (isRefusal(thrown, "unknownMessage", "unknownChannel", "wrongChannelType")) return inChannel(where);
-      if (codeOfRefusal(thrown) === undefined || isAway(thrown)) throw thrown;
+      if (!isRefused(thrown)) throw thrown;
       // For example, the server blocks a word in the thread's name.
       return inChannel(where, "Discord refused a thread for that message");
     }
@@ -223,7 +221,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     const answering = replyTo === undefined ? {} : { replyTo };
     const post = messages.post(channelId, message, { nonce, retry, ...answering });
     const { id, isSame } = await post.catch(async (thrown: unknown) => {
-      if (codeOfRefusal(thrown) !== undefined && !isPassing(thrown)) await attempts.refused(key, message);
+      if (isRefused(thrown)) await attempts.refused(key, message);
       throw thrown;
     });
     options.onPosted(channelId);
@@ -301,11 +299,6 @@ async function originOf({ api, origins }: MessageSenderOptions, channel: string,
   const origin = { authorName: author.global_name ?? author.username, text: content };
   origins.set(messageId, origin);
   return origin;
-}
-
-/** Refused anywhere, or worth trying plainer here. */
-function isAboutMessage(thrown: unknown): boolean {
-  return isRefusal(thrown, "blockedByAutoMod", "blockedForLink", "invalidForm", "tooLarge", "emptyMessage");
 }
 
 function routeProblem(target: ReplyTarget, thrown: unknown, where: Place["type"] | undefined): unknown {

@@ -153,8 +153,8 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       await endWith(open, parts, footer, batches);
     } catch (thrown) {
       if (isRefusal(thrown, "blockedByAutoMod", "blockedForLink")) return await settleText(open, [blockedText]);
-      const isAboutFiles = batches.length > 0 && isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm");
-      if (!isAboutFiles) throw thrown;
+      // Whatever the reason, the words may be taken without the files.
+      if (batches.length === 0 || !isRefused(thrown)) throw thrown;
       const refused = files.map(({ name }) => attachmentNote(name, `${whyNoFile(thrown)}.`));
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not attach the files of an answer");
       const { components } = footer;

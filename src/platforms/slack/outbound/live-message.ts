@@ -13,7 +13,7 @@ import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import { unshownLevel } from "../../../ports/platform.ts";
 import { noProgress, type Progress } from "../../../ports/progress.ts";
 import { createProgressLine } from "../../shared/progress-line.ts";
-import { isContentProblem, isRefusal } from "../api/api-problems.ts";
+import { isContentProblem, isRefusal, isUnknownRefusal } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { maxMarkdownLength } from "../limits.ts";
 import type { AgentSession, SessionState } from "./agent-sessions.ts";
@@ -219,7 +219,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     }
   }
 
-  /** Tries plainer footers, and then the text without blocks, if Slack refuses the blocks. */
+  /** Tries plainer footers, and then the text without blocks, if Slack refuses the blocks, or may. */
   async function finishWith(text: string, state: SessionState, footer: AnswerFooter | undefined): Promise<void> {
     for (const [index, below] of options.footers.variants(footer).entries()) {
       try {
@@ -227,6 +227,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
         if (footer !== undefined) options.footers.refused(footer, index);
         return;
       } catch (thrown) {
+        if (isUnknownRefusal(thrown)) break;
         if (!isContentProblem(thrown)) throw thrown;
         log.info({ key, error: messageOf(thrown) }, "Slack refused the blocks of a text; sending plainer ones");
       }

@@ -12,7 +12,7 @@ import type { LruMap } from "../../../lib/lru-map.ts";
 import { upperFirst } from "../../../lib/text/sentence.ts";
 import type { Posts } from "../../../ports/platform.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
-import { isSlackError, isThreadProblem, whyNotThere } from "../api/api-problems.ts";
+import { isSlackError, isThreadProblem, isUnknownRefusal, whyNotThere } from "../api/api-problems.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
 import type { AgentSession } from "./agent-sessions.ts";
 import { smallLine } from "./blocks.ts";
@@ -107,10 +107,11 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
    * Goes on in the next place if this one refuses, once: from a thread to its channel, or from a channel that takes only replies
    * to a thread of it. Both have the same readers.
    */
-  async function hasMovedOn(thrown: unknown): Promise<boolean> {
+  async function hasMovedOn(thrown: unknown, mayBeUnknown = false): Promise<boolean> {
     if (moved !== undefined) return false;
     const { thread } = destination;
-    if (thread !== null && isThreadProblem(thrown)) moved = { ...destination, thread: null };
+    const isShut = isThreadProblem(thrown) || (mayBeUnknown && isUnknownRefusal(thrown));
+    if (thread !== null && isShut) moved = { ...destination, thread: null };
     else if (thread === null && isSlackError(thrown, "restricted_action_thread_only_channel")) {
       const open = await options.openThread?.();
       if (open !== undefined) moved = { ...destination, thread: open };
@@ -169,7 +170,8 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       try {
         return { ts: await start(), isFound: false };
       } catch (thrown) {
-        if (await hasMovedOn(thrown)) {
+        // What Slack has against a stream says nothing about posts.
+        if (await hasMovedOn(thrown, tryKey !== streamTry(key))) {
           // An earlier process may have moved on, too. A locked thread can still be read, so nothing told us so far.
           const found = await lookFor(key);
           if (found !== undefined) return { ts: found, isFound: true };
