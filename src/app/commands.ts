@@ -44,7 +44,7 @@ export interface CommandsParts {
   parts: ConversationParts;
   answers: Answers;
   access: Access;
-  timeZones: Pick<TimeZones, "command">;
+  timeZones: Pick<TimeZones, "command" | "forget">;
   isOwner(platform: string, person: Author): boolean;
   connected(): Iterable<Platform>;
   platform(name: string): Platform | undefined;
@@ -135,7 +135,10 @@ export function buildCommands(
       forgetCommand({
         conversations: registry,
         memory: memory.forget,
-        messages: chatLog.forget,
+        async messages(owner) {
+          await chatLog.forget(owner);
+          if ("userId" in owner) await timeZones.forget(owner.platform, owner.userId);
+        },
         history: context.forget,
         tasks: tools.taskFiles.forget,
         snapshots: forgetShown,

@@ -12,6 +12,7 @@ import type { Store } from "../ports/store.ts";
 export interface TimeZones {
   /** The person, with the zone that they have set. */
   withZone(platform: string, person: Author): Promise<Author>;
+  forget(platform: string, personId: string): Promise<void>;
   command: CommandHandler;
 }
 
@@ -19,7 +20,7 @@ const maxShownCharacters = 60;
 const howToSet = "To set another one: `/remora timezone Europe/Berlin`";
 
 export function createTimeZones(store: Store, now: () => number = Date.now): TimeZones {
-  const keyOf = (platform: string, { id }: Author) => `time-zone:${platform}:${id}`;
+  const keyOf = (platform: string, { id }: Pick<Author, "id">) => `time-zone:${platform}:${id}`;
   const chosen = async (platform: string, person: Author) => knownTimeZone(await store.get(keyOf(platform, person)));
 
   function inZone(timeZone: string): string {
@@ -41,6 +42,7 @@ export function createTimeZones(store: Store, now: () => number = Date.now): Tim
       const timeZone = await chosen(platform, person).catch(() => undefined);
       return timeZone === undefined ? person : { ...person, timeZone };
     },
+    forget: (platform, id) => store.delete(keyOf(platform, { id })),
     command: {
       usage: "timezone [ZONE | auto]",
       description: "shows or sets the time zone in which I read the times that you say",

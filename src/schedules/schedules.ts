@@ -31,12 +31,16 @@ export interface SchedulesOptions {
 
 const maxSchedulesPerOwner = 50;
 const maxTextCharacters = 4_000;
+/** A service may go on refusing to say who the owner is. */
+const retryMs = 30_000;
 /** Limits the cost of repeated model turns. */
 const minPeriodMs = 5 * 60_000;
 
 export function createSchedules(options: SchedulesOptions): Schedules {
   const { ledger, accept, ownerNow, onOwnerless, log, now = Date.now } = options;
   const inOrder = createKeyedMutex();
+  /** Until when schedules wait whose last try failed, by id. */
+  const postponed = new Map<string, number>();
 
   async function active(scope: Scope, owner: Pick<Author, "id">): Promise<LedgerEntry<"schedule">[]> {
     const entries = await ledger.list("schedule", { states: ["active"], group: scope });
@@ -97,12 +101,12 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     },
     async sweep(at) {
       for (const entry of await ledger.list("schedule", { dueBefore: at + 1 })) {
-        await run(entry, at).catch((thrown: unknown) =>
-          log.error(
-            { schedule: entry.id, error: messageOf(thrown) },
-            "could not run a due schedule; retrying at the next sweep",
-          ),
-        );
+        if ((postponed.get(entry.id) ?? at) > at) continue;
+        postponed.delete(entry.id);
+        await run(entry, at).catch((thrown: unknown) => {
+          postponed.set(entry.id, at + retryMs);
+          log.error({ schedule: entry.id, error: messageOf(thrown) }, "could not run a due schedule; retrying soon");
+        });
       }
     },
   };

@@ -40,7 +40,8 @@ describe("time zones", () => {
   afterAll(() => store.close());
 
   test("a person's zone is the one they set, then that of their profile, then the machine's, and each is named", async () => {
-    const { command, withZone } = createTimeZones(store, () => Date.parse("2026-11-28T21:00:00Z"));
+    const timeZones = createTimeZones(store, () => Date.parse("2026-11-28T21:00:00Z"));
+    const { command, withZone } = timeZones;
     const ask = asking(command);
     const inLondon = { ...ann, timeZone: "Europe/London" };
     expect(await ask()).toContain("I don't know your time zone, so I use mine");
@@ -52,6 +53,9 @@ describe("time zones", () => {
     expect(await withZone("test", inLondon)).toEqual({ ...ann, timeZone: "America/New_York" });
     expect(await withZone("other", inLondon)).toEqual(inLondon);
     expect(await withZone("test", bob)).toEqual(bob);
+    await timeZones.forget("test", ann.id);
+    expect(await withZone("test", inLondon)).toEqual(inLondon);
+    await ask("Asia/Tokyo");
     expect(await ask("auto", { by: inLondon })).toContain("the zone of your profile");
     expect(await withZone("test", inLondon)).toEqual(inLondon);
   });

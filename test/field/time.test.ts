@@ -84,6 +84,24 @@ describe("the smallest gap of a schedule", () => {
   });
 });
 
+test("a schedule whose owner can't be looked up is tried again every half minute, not at every sweep", async () => {
+  const ledger = createSqliteLedger({ path: ":memory:" });
+  onTestFinished(() => ledger.close());
+  let tries = 0;
+  const schedules = createSchedules({
+    ...{ ledger, log: silentLog, accept: async () => {} },
+    ownerNow: async () => {
+      tries += 1;
+      throw new Error("the service refuses to say");
+    },
+  });
+  const from = Date.now() + minuteMs;
+  await schedules.add({ ...spot, purpose: "do", text: "look", time: { type: "once", at: from } });
+  for (let at = from; at < from + 5 * minuteMs; at += 2_000) await schedules.sweep(at);
+  expect(tries).toBe(10);
+  expect(await schedules.all()).toHaveLength(1);
+});
+
 test("on Slack, times are those of the person who asks, and a schedule that nobody can see ends and tells an owner once", {
   timeout: 180_000,
 }, async () => {
