@@ -86,8 +86,7 @@ export interface ConversationLinks {
 }
 
 const minPageWaitMs = 100;
-const crashText =
-  "⚠️ Something went wrong inside Remora while I worked on this. The log has the details. Please ask again.";
+const crashText = "⚠️ Something went wrong inside Remora while I worked on this. Please ask again.";
 
 export function buildConversations(options: AppOptions, state: State, links: ConversationLinks): ConversationParts {
   const { settings, role, log, redact } = options;

@@ -13,7 +13,7 @@ export function buildFooters({ settings, log }: AppOptions, reports: TurnReports
       const report = await reports.of(turn, end);
       const line = footerLine(report, answers);
       const choices: FooterChoice[] = [
-        ...(line === "" ? [] : (["details"] as const)),
+        ...(line === "" && turn.failureReason === undefined ? [] : (["details"] as const)),
         ...(answers.feedback && end === "done" ? (["feedback"] as const) : []),
         ...(report.isSafeToRetry && turn.abort !== "interrupted" ? (["retry"] as const) : []),
       ];

@@ -1,5 +1,5 @@
 /** Runs `/remora NAME REST` commands, which work the same on every platform, and lists them as help. */
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { CommandAnswer, CommandHandler, Commands } from "../ports/command.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -51,7 +51,8 @@ export function createCommands(
         return { ...(typeof said === "string" ? { text: said } : said), isPrivate: true };
       } catch (thrown) {
         log.error({ command: name, error: messageOf(thrown) }, "a command failed");
-        return { text: `That didn't work: ${messageOf(thrown)}`, isPrivate: true };
+        const why = thrown instanceof RemoraError ? thrown.plain : messageOf(thrown);
+        return { text: `That didn't work: ${why}`, isPrivate: true };
       }
     },
   };

@@ -61,6 +61,9 @@ const ofRequest = new Set([
   ...["provider.aborted", "provider.too-long", "provider.bad-request", "provider.empty", "provider.endless"],
 ]);
 
+/** People can't put these right by other words, so the owners hear of them for a while. */
+const refusedRequestMs = 3_600_000;
+
 interface Failure {
   code: string;
   message: string;
@@ -84,6 +87,7 @@ export function createModelWatch(options: ModelWatchOptions): ModelWatch {
   const known = new Map<string, Heard>();
   const chosen = new Set<string>();
   const told = new Set<string>();
+  const refusals = new Map<string, { at: number; what: string; forOwners: string }>();
 
   function heard(provider: Provider, model: string, failure?: Failure): void {
     // A conversation can choose models that are not configured; they say nothing about the others.
@@ -140,6 +144,23 @@ export function createModelWatch(options: ModelWatchOptions): ModelWatch {
     });
   }
 
+  /** The model answers others, so nothing else would say it. */
+  function refusedRequest(model: string, failure: Failure): void {
+    const shown = (text: string) => oneLine(text, maxMessageCharacters);
+    refusals.set(model, {
+      at: now(),
+      what: shown(`its service refused a request: ${plainText(failure, model)}`),
+      forOwners: shown(`its service refused a request: ${textOf(failure, model)}`),
+    });
+  }
+
+  /** What a broken model says covers it. */
+  function refusedChecks({ provider: { model }, state }: Pick<Heard, "provider" | "state">): HealthCheck[] {
+    const { at, ...texts } = refusals.get(model) ?? { at: Number.NEGATIVE_INFINITY };
+    if (state === "broken" || now() - at > refusedRequestMs || !("what" in texts)) return [];
+    return [{ name: `requests ${model}`, state: "warning", ...texts, tellsOwners: true }];
+  }
+
   function isBroken(): boolean {
     return known.size > 0 && [...known.values()].every(({ state }) => state === "broken");
   }
@@ -162,7 +183,10 @@ export function createModelWatch(options: ModelWatchOptions): ModelWatch {
               heard(provider, model);
               adviceOf({ provider });
             } else if (event.type === "error" && !ofRequest.has(event.error.code)) heard(provider, model, event.error);
-            if (code === "provider.bad-request" && model === provider.model) doubt(provider);
+            if (event.type === "error" && code === "provider.bad-request" && model === provider.model) {
+              doubt(provider);
+              refusedRequest(model, event.error);
+            }
             yield event;
           }
         },
@@ -187,7 +211,7 @@ export function createModelWatch(options: ModelWatchOptions): ModelWatch {
         }),
       );
     },
-    checks: () => [...known.values()].flatMap((one) => [checkOf(one), ...adviceOf(one)]),
+    checks: () => [...known.values()].flatMap((one) => [checkOf(one), ...refusedChecks(one), ...adviceOf(one)]),
     problemOf(model) {
       const one = known.get(model);
       return one?.state === "broken" ? one.what : undefined;

@@ -96,6 +96,8 @@ export interface TurnRecord {
   shown?: ShownContext[];
   news?: string[];
   failure?: string;
+  /** Why, in more words than people read below the answer: Details shows it. */
+  failureReason?: string;
   /** The same messages would fail again in the same way. */
   isFailureFinal?: boolean;
   /** A model declined to answer. Later prompts leave out what was asked, because it would be refused again. */

@@ -246,10 +246,10 @@ function isRefusal({ error }: FailedAttempt): boolean {
 function refusedByAll(first: FailedAttempt, failed: readonly FailedAttempt[]): RemoraError {
   const others = failed.filter(({ candidate }) => candidate.model !== first.candidate.model);
   if (others.length === 0) return first.error;
-  const said = (textOf: (error: RemoraError) => string): string => {
+  const said = (textOf: (error: RemoraError) => string, why = textOf): string => {
     const each = others.map((other) => {
       const { model } = other.candidate;
-      return isRefusal(other) ? `${model}, which declined, too` : `${model}: ${textOf(other.error)}`;
+      return isRefusal(other) ? `${model}, which declined, too` : `${model}: ${why(other.error)}`;
     });
     return `${textOf(first.error)} (also asked: ${each.join("; ")})`;
   };
@@ -257,7 +257,11 @@ function refusedByAll(first: FailedAttempt, failed: readonly FailedAttempt[]): R
     code: first.error.code,
     place: "models",
     message: said(({ message }) => withoutPlace(message)),
-    plain: said(({ plain }) => plain),
+    // People read this one as it is, and can't change settings.
+    plain: said(
+      ({ plain }) => plain,
+      () => "could not answer",
+    ),
     cause: first.error,
   });
 }

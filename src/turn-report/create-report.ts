@@ -58,6 +58,7 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
     const { waitedMs, waitedFor } = waitsOf(asked, { from: turn.startedAt, to: endedAt });
     const cost = costOfTurn(turn);
     const hasEnded = state !== "running" && state !== "parked";
+    const failure = turn.failureReason ?? turn.failure;
     return {
       turnId: turn.id,
       platform: turn.target.platform,
@@ -92,7 +93,7 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
       })),
       changes: [...approvals.values()].flatMap((row) => changesReport(row, texts) ?? []),
       othersTexts: originsOfSteps(turn.steps).map(texts.line),
-      ...(turn.failure === undefined ? {} : { failure: oneLine(texts.line(turn.failure), maxFailureCharacters) }),
+      ...(failure === undefined ? {} : { failure: oneLine(texts.line(failure), maxFailureCharacters) }),
       isSafeToRetry:
         (state === "failed" || state === "stopped") &&
         !turn.isDelivered &&

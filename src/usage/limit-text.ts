@@ -4,12 +4,12 @@ import { formatNumber } from "../lib/text/format-number.ts";
 import { formatDollars } from "../lib/text/format-usage.mjs";
 import { callsOf, type TurnRecord } from "../ports/turn.ts";
 import type { BudgetAsk, BudgetKind } from "../ports/usage.ts";
-import { dayMs, type TokenKey } from "./budgets.ts";
+import { dayMs } from "./budgets.ts";
 
-export function usedUpTokensText(whose: string, key: TokenKey, used: number, limit: number, now: number): string {
+export function usedUpTokensText(whose: string, used: number, limit: number, now: number): string {
   return (
     `Today's tokens of ${whose} are used up: ${formatNumber(used)} of ${formatNumber(limit)}. ` +
-    `I did not ask the model. The limit resets ${resetText(now)}. An operator can raise limits.${key}.`
+    `I did not ask the model. The limit resets ${resetText(now)}. Whoever runs me can raise it.`
   );
 }
 
@@ -31,7 +31,7 @@ export function usedUpBudgetText({ kind, name, used, limit, endsAt }: BudgetAsk,
 export function unpricedText(model: string): string {
   return (
     `${model} has no price, so I can't tell what it would cost, and did not ask it. ` +
-    "An operator can add its price to models.prices, or set limits.dollars.unpriced to allow."
+    "Whoever runs me can add its price."
   );
 }
 

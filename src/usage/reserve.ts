@@ -129,7 +129,7 @@ export function createReserver({ ledger, counter, step, now }: ReserverOptions):
     const sentence =
       verdict.type === "busy"
         ? busyText("tokens", whose, limit)
-        : usedUpTokensText(whose, key, tokensOf(record), limit, now());
+        : usedUpTokensText(whose, tokensOf(record), limit, now());
     return { type: "refused", code: `usage.${key}`, sentence: sentence + earlier };
   }
 

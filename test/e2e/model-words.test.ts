@@ -38,7 +38,7 @@ test("a key that the service repeats is in no answer, file, later prompt, readin
   const message = `${"bad header ".repeat(24)}Bearer ${key} and once more ${key}`;
   model.failNext({ type: "answer", status: 403, body: JSON.stringify({ error: { message } }) });
   const said = await ask("the first question");
-  expect(said).toContain("the key has no access to m (403)");
+  expect(said).toContain("its service does not let me in. Whoever runs me has to put that right");
   expect(said).not.toContain("bad header");
   const readiness = await (await fetch(`${remora.url}/readyz`)).text();
   const status = (await ann.command("status", "", { dm: true })).text;
@@ -65,7 +65,7 @@ test(
     const before = model.requests.length;
     model.failNext({ type: "answer", status: 422, body: JSON.stringify({ detail }) });
     const said = await ask(input);
-    expect(said).toContain("the service refused the request");
+    expect(said).toContain("its service refused this request");
     expect(said).not.toMatch(/AWS|spending limit/);
     const readiness = await (await fetch(`${remora.url}/readyz`)).text();
     const status = (await ann.command("status", "", { dm: true })).text;

@@ -104,8 +104,8 @@ afterAll(async () => {
   await Promise.all([model.close(), home.remove()]);
 });
 
-const broke = "⚠️ The model could not answer: the answer broke off before it was complete (ECONNRESET); try again.";
-const empty = "⚠️ The model could not answer: m gave an empty answer; try again, or rephrase the question.";
+const broke = "⚠️ The model could not answer: its answer broke off. Please try again.";
+const empty = "⚠️ The model could not answer: its answer was empty. Please try again, or ask in other words.";
 const vain = "My last steps brought nothing new";
 const todo = "If something is missing, ask in other words, or for less at once.";
 
@@ -123,7 +123,7 @@ test.each<[keyof typeof habits, number, string, string | undefined]>([
   [
     "same thought",
     1,
-    "⚠️ The model could not answer: m repeated itself without end, so I stopped it; rephrase the question, or use another model (models.openai.model).",
+    "⚠️ The model could not answer: its answer did not end, so I stopped it. Please ask in other words, or for less at once.",
     undefined,
   ],
   ["written call", 2, "I can't search the internet.", "no actions"],

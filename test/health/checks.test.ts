@@ -245,7 +245,10 @@ describe("a model in the watch", () => {
     const { watch, ask } = await start();
     failure = failed("provider.bad-request");
     await ask();
-    expect(watch.checks()).toMatchObject([{ state: "ok" }]);
+    expect(watch.checks()).toMatchObject([
+      { state: "ok" },
+      { state: "warning", name: "requests a/m", tellsOwners: true },
+    ]);
     await watch.check(signal);
     expect(watch.checks()).toMatchObject([{ state: "broken", what: "failed with provider.bad-request" }]);
   });

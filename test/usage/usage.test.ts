@@ -173,7 +173,7 @@ describe("a daily limit", () => {
     expect(await use(meter, turnOf("ann"), 600)).toBeUndefined();
     const sentence = await use(meter, turnOf("ann"), 1);
     expect(sentence).toMatch(
-      /tokens of ann are used up: 1,200 of 1,000\..*at 00:00 UTC, in 12 h 0 min.*userTokensPerDay/,
+      /tokens of ann are used up: 1,200 of 1,000\..*at 00:00 UTC, in 12 h 0 min.*Whoever runs me can raise it/,
     );
     expect(await use(meter, turnOf("ben"), 1)).toBeUndefined();
     time += 12 * 3_600_000;

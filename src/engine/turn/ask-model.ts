@@ -1,5 +1,4 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
-import type { RemoraError } from "../../lib/errors.ts";
 import { withoutRepetition } from "../../lib/text/repetition.ts";
 import type { BuiltContext } from "../../ports/context.ts";
 import { type Origin, untrustedFor, withoutRememberedPeople } from "../../ports/origin.ts";
@@ -27,6 +26,7 @@ import { isAnnouncement } from "./announced-call.ts";
 import { askBeforehand, waitForBudget } from "./ask-budget.ts";
 import { refuse, untrustedBefore } from "./call-record.ts";
 import { joinParagraphs } from "./end-turn.ts";
+import { failureText } from "./failure-text.ts";
 import type { TurnRun } from "./turn-store.ts";
 import { isStuck, stuckNote } from "./vain-calls.ts";
 
@@ -102,9 +102,10 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     if (answer.error.code === "provider.refused") {
       turn.isRefused = true;
       turn.isFailureFinal = true;
-      // Before people read it and link to the question.
-      await run.save();
     }
+    turn.failureReason = answer.error.plain;
+    // Before people read it, open Details, and link to the question.
+    await run.save();
     return failureText(answer.error, hasEarlierTurns(run, built));
   }
   const { stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
@@ -141,13 +142,6 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
 function mayRepeatFiles(run: TurnRun, built: BuiltContext): boolean {
   const { turn, deps } = run;
   return deps.isGivenFolder(turn.workingFolder) && (turn.steps.length > 0 || hasEarlierTurns(run, built));
-}
-
-/** For people in the chat. The log has the whole message. */
-function failureText({ code, plain }: RemoraError, isLater: boolean): string {
-  if (code === "provider.refused" || code === "provider.all-failed") return `${plain}.`;
-  const more = code === "provider.too-long" && isLater ? " A new conversation is shorter: /remora new." : "";
-  return `The model could not answer: ${plain}.${more}`;
 }
 
 function hasEarlierTurns({ turn }: TurnRun, { request }: BuiltContext): boolean {

@@ -30,7 +30,7 @@ import { unheardNote } from "./voice.ts";
 const maxTriesWithFiles = 5;
 const maxUndeliveredMs = 24 * 3_600_000;
 const internalFailureText =
-  "Something went wrong inside Remora while I worked on this. The log has the details. Please ask again.";
+  "Something went wrong inside Remora while I worked on this. Please ask again; Details says why.";
 
 export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   run.progress.stop();
@@ -120,9 +120,9 @@ export async function endBroken(run: TurnRun, thrown: unknown): Promise<TurnEnd>
   await deps.approvals.cancel(turn.id, "the turn failed").catch((again: unknown) => {
     deps.log.error({ turnId: turn.id, error: messageOf(again) }, "could not cancel the approvals of a failed turn");
   });
-  const isExplained = thrown instanceof RemoraError;
-  const text = isExplained ? `I could not do this: ${thrown.message}` : internalFailureText;
-  return await endVisibly(run, "failed", shortageText(thrown) ?? text);
+  // What a library says can have paths and others' words in it.
+  turn.failureReason = thrown instanceof RemoraError ? thrown.plain : "an unexpected error, which is in the log";
+  return await endVisibly(run, "failed", shortageText(thrown) ?? internalFailureText);
 }
 
 export async function endAborted(run: TurnRun): Promise<TurnEnd> {

@@ -12,7 +12,7 @@ export function footerView({ id, footer }, me) {
   return element(
     "div",
     { class: "footer" },
-    line !== "" && (choices.includes("details") ? recordView(line, send) : element("p", { text: line })),
+    choices.includes("details") ? recordView(line || "Details", send) : line !== "" && element("p", { text: line }),
     choices.includes("retry") && retryButton(send),
     choices.includes("feedback") && ratingView(send),
     note,
