@@ -34,3 +34,8 @@ export function knownTimeZone(value: unknown): string | undefined {
     return undefined;
   }
 }
+
+/** The person as they are now, in the time zone in which they said what is said again for them. */
+export function inZoneOf<P extends { timeZone?: string }>(earlier: P, person: P): P {
+  return earlier.timeZone === undefined ? person : { ...person, timeZone: earlier.timeZone };
+}

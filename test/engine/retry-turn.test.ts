@@ -41,6 +41,12 @@ test("the same id on another platform, somebody else, and a person who may not u
   expect(accepted).toEqual([]);
 });
 
+test("a request that is started again keeps the time zone in which it was asked", async () => {
+  const asked = { author: { ...ann, timeZone: "Asia/Tokyo" } };
+  await (await retryOf(asked))("t1", "test", { ...ann, name: "Ann B." });
+  expect(accepted).toMatchObject([{ author: { name: "Ann B.", timeZone: "Asia/Tokyo" } }]);
+});
+
 test("two clicks start one request", async () => {
   const retry = await retryOf({});
   const answers = await Promise.all([retry("t1", "test", ann), retry("t1", "test", ann)]);

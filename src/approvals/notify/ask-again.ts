@@ -2,7 +2,9 @@
  * Asks again about calls whose approval has expired. A new turn of the requester begins with exactly these calls: the
  * gate judges them anew, a new card asks, and nothing runs without its approval.
  */
+
 import { messageOf } from "../../lib/errors.ts";
+import { inZoneOf } from "../../lib/time-zones.ts";
 import type { AnswerReceipt, Author, InboundMessage } from "../../ports/message.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 import { scheduleOf } from "../../ports/usage.ts";
@@ -72,7 +74,7 @@ function messageFor(
   return {
     ...first,
     id: `schedule:reask-${row.id}:${row.body.createdAt}`,
-    author,
+    author: inZoneOf(first.author, author),
     ...(scheduleId === undefined ? {} : { scheduleId }),
     text: turn.messages.map(({ text }) => text).join("\n\n"),
     attachments: turn.messages.flatMap(({ attachments }) => attachments),

@@ -3,6 +3,7 @@
  * whose id derives from the failed turn, so a second click, another process or a crash can't start it twice.
  */
 import { pause } from "../../lib/backoff.ts";
+import { inZoneOf } from "../../lib/time-zones.ts";
 import type { BarredBecause } from "../../ports/access.ts";
 import type { FooterReceipt } from "../../ports/answer-footer.ts";
 import type { Ledger } from "../../ports/ledger.ts";
@@ -64,7 +65,7 @@ export function createRetry({ ledger, reports, barredBecause, accept, now = Date
       ...(scheduleId === undefined ? {} : { scheduleId }),
       id,
       replyTo: turn.target.messageId,
-      author: by,
+      author: inZoneOf(newest.author, by),
       text: messages.map(({ text }) => text).join("\n\n"),
       attachments: messages.flatMap(({ attachments }) => attachments),
       at: now(),

@@ -1,6 +1,8 @@
 /** Repeats a request on the current folder after its changes could not be kept. Discards the old draft. */
+
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { inZoneOf } from "../../lib/time-zones.ts";
 import type { Repeats } from "../../ports/access.ts";
 import type { ApprovalRecord, ChangeApprovals } from "../../ports/approval.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
@@ -35,7 +37,7 @@ export async function runAgain(
     ...first,
     // The id is fixed so that a second click after a crash does not start a second turn.
     id: `schedule:again-${approvalId}:${record.createdAt}`,
-    author: verdict.requester,
+    author: inZoneOf(first.author, verdict.requester),
     ...(scheduleId === undefined ? {} : { scheduleId }),
     text: turn.body.messages.map(({ text }) => text).join("\n\n"),
     attachments: turn.body.messages.flatMap(({ attachments }) => attachments),

@@ -68,6 +68,17 @@ async function state(person: string) {
 }
 
 describe("saying", () => {
+  test("a message and a command come in the browser's time zone, if it is one", async () => {
+    for (const timeZone of ["Asia/Tokyo", "Nowhere/X", "+09:00", "", undefined]) {
+      await say({ text: "@remora hello", timeZone });
+      await page.post("/local/api/commands", { person: "ann", channel: "general", name: "timezone", timeZone });
+    }
+    const zones = ["Asia/Tokyo", undefined, undefined, undefined, undefined];
+    expect(heard.map(({ author }) => author.timeZone)).toEqual(zones);
+    expect(commands.map(({ by }) => by.timeZone)).toEqual(zones);
+    expect((await say({ text: "hello", timeZone: "x".repeat(101) })).status).toBe(400);
+  });
+
   test("a message, a thread and a DM are all there after a restart", async () => {
     const { message } = await say({ text: "@remora one" });
     await say({ text: "two", thread: message.id });
