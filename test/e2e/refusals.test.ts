@@ -158,6 +158,53 @@ test("a Discord reply to what was refused does not send it again", patience, asy
   expect(newest(claude)).not.toContain("flimsy");
 });
 
+test(
+  "on Slack and Discord, a service that refuses the key is one plain sentence, with Details and Retry below",
+  patience,
+  async () => {
+    const sentence =
+      "⚠️ The model could not answer: its service does not let me in. Whoever runs me has to put that right; Details says why.";
+    const refuse = () =>
+      double(claude).failNext({
+        type: "answer",
+        status: 401,
+        body: '{"error":{"type":"authentication_error","message":"invalid x-api-key"}}',
+      });
+    refuse();
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora is the shop open?" });
+    const failed = await slack.until(
+      () =>
+        slack.see({ in: slack.general, thread: said.ts }).find(({ readable }) => readable.includes("could not answer")),
+      60_000,
+    );
+    expect(failed.readable).toContain(sentence);
+    expect(failed.buttons.map(({ label }) => label)).toEqual(["Details", "Retry"]);
+    await slack.interactions
+      .click({ as: slack.ann, on: { channel: slack.general, ts: failed.ts }, button: "Retry" })
+      .acknowledged();
+    await slack.until(
+      () =>
+        slack.see({ in: slack.general, thread: said.ts }).some(({ readable }) => readable.includes("Claude answers.")),
+      60_000,
+    );
+    refuse();
+    const asked = await discord.ann.say(`${discord.bot.mention} is the shop open?`, { in: discord.channel });
+    const shown = await discord.until(
+      () =>
+        discord.channel
+          .threads()
+          .find(({ id }) => id === asked.id)
+          ?.messages()
+          .find(({ content }) => content.includes("could not answer")),
+      60_000,
+    );
+    expect(shown.content).toBe(sentence);
+    expect(shown.buttons.map(({ label }) => label)).toEqual(["Details", "Retry"]);
+    // The key counts as refused until a call is answered.
+    expect((await ask("is it taken again?")).text).toBe("Claude answers.");
+  },
+);
+
 test("two models: the other one answers, says why, and goes on with the conversation", patience, async () => {
   await stop();
   await start({ OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: `${double(gpt).url}/v1` });
