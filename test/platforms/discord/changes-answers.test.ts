@@ -176,13 +176,34 @@ describe("Show diff", () => {
     const click = discord.ann.click(card(), "Show diff");
     await ended(click);
     const last = await discord.until(() => click.replies().find(({ content }) => content.includes("don't fit here")));
-    expect(delivered.mock.calls).toEqual([[false]]);
+    await vi.waitFor(() => expect(delivered.mock.calls).toEqual([[false]]));
     const replies = click.replies();
     expect(replies.every(({ isEphemeral }) => isEphemeral)).toBe(true);
     expect(replies.length).toBeLessThanOrEqual(3);
     expect(replies[0]?.content).toContain("+++ b/ü.txt");
     expect(last.content).toMatch(/[\d,]+ more characters/);
     expect(replies.flatMap((each) => [...rendered(each).effects, ...each.files])).toEqual([]);
+  });
+
+  test("shows text where Discord refuses the file for a reason that nobody knows", async () => {
+    await reply.ask(cardOf());
+    const delivered = vi.fn(async () => {});
+    agent.receipt = { accepted: true, text: "Here.", file: { name: "a.diff", text: "+one\n", delivered } };
+    const refused = { type: "answer", status: 400, body: { message: "No", code: 999_123 } } as const;
+    discord.fail({ route: "webhooks.edit", times: 1 }, refused);
+    const shown = await ended(discord.ann.click(card(), "Show diff"));
+    expect(shown.content).toContain("+one");
+    await vi.waitFor(() => expect(delivered.mock.calls).toEqual([[true]]));
+  });
+
+  test("does not count as read if Discord refuses both the file and its text", async () => {
+    await reply.ask(cardOf());
+    const delivered = vi.fn(async () => {});
+    agent.receipt = { accepted: true, text: "Here.", file: { name: "a.diff", text: "+one\n", delivered } };
+    const forbidden = { type: "answer", status: 403, body: { message: "Missing Permissions", code: 50_013 } } as const;
+    discord.fail({ route: "webhooks.edit", times: 2 }, forbidden);
+    await ended(discord.ann.click(card(), "Show diff"));
+    await vi.waitFor(() => expect(delivered.mock.calls).toEqual([[false]]));
   });
 
   test("attaches the beginning of what is too big for Discord, in whole lines, and says so", async () => {

@@ -212,6 +212,17 @@ describe("App Home", () => {
     expect(file).toMatchObject({ name: "answer.md", content: agent.commandText });
   });
 
+  test("a long export is text in the DM if Slack refuses the file, whatever the reason", async () => {
+    agent.commandText = Array.from({ length: 1_500 }, (_, index) => `- entry ${index}`).join("\n");
+    const view = await open();
+    const { slack } = world;
+    slack.failNext("files.completeUploadExternal", { type: "error", error: "files_of_next_year" });
+    await slack.interactions.clickInView({ as: slack.ann, view, actionId: "home_export" }).acknowledged();
+    await slack.until(() =>
+      slack.see({ in: slack.workspace.direct(slack.ann) }).some(({ readable }) => readable.includes("entry 1")),
+    );
+  });
+
   test.each(["home_memory", "home_export"])("what %s could not do is told", async (actionId) => {
     const view = await open();
     const { slack } = world;

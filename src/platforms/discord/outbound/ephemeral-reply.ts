@@ -10,7 +10,7 @@ import {
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { AnswerReceipt, CommandReceipt } from "../../../ports/message.ts";
-import { type DiscordApi, isRefusal } from "../api/api.ts";
+import { type DiscordApi, isRefusal, isRefused } from "../api/api.ts";
 import { interactionAckMs } from "../limits.ts";
 import { noMentions } from "./messages.ts";
 import { escapePlain } from "./plain-text.ts";
@@ -71,13 +71,15 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
       await send(interaction, { ...receipt, text: text + note }, [attachment]);
       await file.delivered?.(note === "");
     } catch (thrown) {
-      if (!isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm")) {
-        await file.delivered?.(false);
-        throw thrown;
+      let isRead = false;
+      try {
+        if (!isRefused(thrown)) throw thrown;
+        const { shown, isWhole } = attachmentText(file);
+        await send(interaction, { ...receipt, text: `${text}\n\n${shown}` });
+        isRead = isWhole;
+      } finally {
+        await file.delivered?.(isRead);
       }
-      const { shown, isWhole } = attachmentText(file);
-      await file.delivered?.(isWhole);
-      await send(interaction, { ...receipt, text: `${text}\n\n${shown}` });
     }
   }
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { fetchDirectly } from "../../../lib/fetch-directly.ts";
 import { parseJson } from "../../../lib/json.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
-import { isPlaceProblem, isRefusal, isTokenProblem } from "../api/api-problems.ts";
+import { isRefusal, isTokenProblem } from "../api/api-problems.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
 import { isDirect } from "../conversation-id.ts";
 import { maxResponses } from "../limits.ts";
@@ -57,7 +57,7 @@ export function createEphemeralReplies(api: SlackApi): EphemeralReplies {
     return await shareFiles(api, { channel, thread }, [file]).then(
       () => true,
       (thrown: unknown) => {
-        if (!isPlaceProblem(thrown)) throw thrown;
+        if (!isRefusal(thrown)) throw thrown;
         return false;
       },
     );
