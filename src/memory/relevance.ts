@@ -1,9 +1,8 @@
 /**
  * Tells which passages are about a question. Notes that nobody asked for cost tokens and mislead if they share only common words
  * with it. Each term of the question weighs more the fewer passages have it (inverse document frequency, as in BM25). A passage
- * counts if it, or half as much one that is near it, has a fifth of the weight of the heaviest terms. bench/memory-retrieval.ts
- * measures it: on the LoCoMo conversations, 99 % of the passages that answer a question stay, and 23 % of the text that is found for
- * questions about other people's lives.
+ * counts if it has a term that hardly any other has, or if it, or half as much one that is near it, has a fifth of the weight of the
+ * heaviest terms. bench/memory-retrieval.ts measures that.
  */
 import { termsOf } from "../lib/text/words.ts";
 import { dayTermsOf } from "./dates.ts";
@@ -12,6 +11,9 @@ import type { SearchQuestion } from "./query.ts";
 const leastShare = 0.2;
 const shareOfNear = 0.5;
 const reach = 2;
+/** Passages that have a rare word, such as a name: one such word is enough, whatever else a person says. */
+const mostOfRare = 3;
+const shareOfRare = 0.005;
 /** A long message has many words besides what it is about. */
 const maxWeighed = 6;
 
@@ -29,16 +31,16 @@ export function relevantTo(
   count: number,
 ): (passage: ReadPassage) => boolean {
   const found = new Map(passages.map((passage) => [passage, terms.map((term) => hasTerm(passage, term))]));
-  const weights = terms.map((_term, index) => {
-    const having = [...found.values()].filter((has) => has[index]).length;
-    return Math.log(1 + (Math.max(count, having) - having + 0.5) / (having + 0.5));
-  });
+  const frequencies = terms.map((_term, index) => [...found.values()].filter((has) => has[index]).length);
+  const isRare = frequencies.map((having) => having <= Math.max(mostOfRare, count * shareOfRare));
+  const weights = frequencies.map((having) => Math.log(1 + (Math.max(count, having) - having + 0.5) / (having + 0.5)));
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
   const heaviest = sum(weights.toSorted((one, other) => other - one).slice(0, maxWeighed));
   const shares = new Map(
     passages.map((passage) => {
       const own = sum(weights.filter((_weight, index) => found.get(passage)?.[index]));
-      return [placeOf(passage), heaviest === 0 ? 1 : own / heaviest];
+      const hasRare = found.get(passage)?.some((has, index) => has && isRare[index]) === true;
+      return [placeOf(passage), heaviest === 0 ? 1 : Math.max(own / heaviest, hasRare ? leastShare : 0)];
     }),
   );
   const isOnDay = ({ at }: ReadPassage) => dayTermsOf(at).some((term) => dayTerms.includes(term));

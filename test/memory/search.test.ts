@@ -378,6 +378,26 @@ describe("what a message brings up by itself", () => {
     }
   });
 
+  test.each([
+    ["alone in memory", 0],
+    ["among many", 200],
+  ])("has the note with a name or number that a message only mentions: %s", async (_where, others) => {
+    const more = Array.from(
+      { length: others },
+      (_, index) => `# Entry ${index}\n\nThe daily report ${index} is in the folder.\n`,
+    );
+    fixture.write(`${knowledge}/more.md`, more.join("\n"));
+    fixture.write(`${knowledge}/kestrel.md`, "# Kestrel\n\nNever reboot kestrel on a Friday. Call Mara first: 4711.\n");
+    for (const text of [
+      "Is kestrel down?",
+      "Please restart kestrel, the checkout page answers slowly since the deployment",
+      "Can you restart kestrel? https://ci.acme.example/jobs/8912/console",
+      "Hi there, I am new in this team and somebody said I could ask you: whom does one usually call about kestrel?",
+      "Hallo zusammen, weiß jemand von euch zufällig, ob man kestrel heute noch neu starten darf?",
+    ])
+      expect(await unasked(text)).toContain("Kestrel");
+  });
+
   test("has what a part of a long message is about, and what a day was about that it names", async () => {
     writeDays();
     const long =

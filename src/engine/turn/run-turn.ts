@@ -123,9 +123,10 @@ async function takeSteps(run: TurnRun): Promise<TurnEnd> {
     }
     if (run.signal.aborted) return await endAborted(run);
     if (last !== undefined && isAnswer(last)) {
-      if (!(await hasMoreFiles(run))) return await endAnswered(run);
-      // They came while the model answered without them. The answer to words that were edited meanwhile stays.
+      if (!(await takeChanges(run))) return await endAnswered(run);
+      // More of the request became known while the model answered.
       last.isSuperseded = true;
+      await run.save();
     }
     await takeSteering(run);
     await gather(run);
@@ -156,11 +157,6 @@ async function isEmpty(run: TurnRun): Promise<boolean> {
 
 function isAnswer({ calls, isAnnouncement, isSuperseded }: StepRecord): boolean {
   return calls.length === 0 && isAnnouncement !== true && isSuperseded !== true;
-}
-
-async function hasMoreFiles({ turn, deps }: TurnRun): Promise<boolean> {
-  const changes = await createInbox(deps.ledger).changesOf(turn.messages);
-  return changes.some(({ attachments }) => attachments.length > 0);
 }
 
 function mayHaveMore({ target, messages }: TurnRecord): boolean {
