@@ -114,7 +114,8 @@ export function createContextBuilder(
     return (source: NoteSource) => known.has(sourceKey(source));
   }
 
-  async function assembleTurn(input: ContextInput): Promise<AssembledTurn> {
+  /** `read`: the turn with all that it has read, also what was deleted since. */
+  async function assembleTurn(input: ContextInput, read = input.turn): Promise<AssembledTurn> {
     const { turn } = input;
     const tools = options.tools(turn.conversationId);
     const about = recall.about(turn);
@@ -127,16 +128,16 @@ export function createContextBuilder(
     // Render what needs none of them while the search works in its thread. A failure is that of the await below.
     reads.catch(() => {});
     const briefs = options.skills(turn.conversationId);
-    const own = originsOfTurn(turn, tools);
+    const own = originsOfTurn(read, tools);
     const offer = offerOf(input.tools);
     const prefix = renderPrefix(briefs, offer);
     const [stored, recalled, preferredModel, endUser] = await reads;
-    const { has, ...read } = stored;
+    const { has, ...history } = stored;
     const current = { briefs, named: offer.named, digest: recalled.digest, has };
-    const exchanges = withCurrent(read.exchanges, current, skillShare);
+    const exchanges = withCurrent(history.exchanges, current, skillShare);
     const sources = {
       ...{ prefix, offer, briefs, recalled, clock, memoryPieces, origins: own, ephemeral },
-      history: { ...read, exchanges },
+      history: { ...history, exchanges },
       shown: withoutGone(turn.shown ?? [], current),
       now: now(),
     };
@@ -159,7 +160,7 @@ export function createContextBuilder(
     async build(asked) {
       const [turn] = await Promise.all([history.current(asked.turn, true), history.note(asked.turn)]);
       const input = { ...asked, turn };
-      const assembled = await assembleTurn(input);
+      const assembled = await assembleTurn(input, asked.turn);
       const snapshotPath = writeSnapshot(input, assembled);
       const { request, origins, allocation, within, shown } = assembled;
       const again = (tokens: number, note: string): ModelRequest => {

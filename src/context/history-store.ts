@@ -157,7 +157,9 @@ export function createHistory(options: HistoryOptions): History {
       const at = exchanges.findIndex((one) => one.turnId === turnId);
       const before = exchanges[at];
       const after = before === undefined ? undefined : changedExchange(before, id, key, change);
-      const isSummed = change.type === "deleted" && summary?.turnIds.includes(turnId) === true;
+      // Who wrote the summary had read the newest turns, too.
+      const wasRead = before !== undefined && summary !== undefined && before.endedAt <= summary.at;
+      const isSummed = change.type === "deleted" && (wasRead || summary?.turnIds.includes(turnId) === true);
       if (after !== undefined && after !== before) exchanges[at] = withTokens(after);
       // Models may have thought about the words since.
       const changed = exchanges.map((one, index) => (after === before || index < at ? one : withoutThinking(one)));
@@ -184,7 +186,7 @@ export function createHistory(options: HistoryOptions): History {
         // Also those of a turn that has ended before the model was asked.
         await changes?.note(turn);
         const current = (await changes?.current(turn, false)) ?? turn;
-        const exchange = exchangeOf(current, tools, now());
+        const exchange = exchangeOf(current, tools, now(), turn);
         const known = exchanges.findIndex(({ turnId }) => turnId === turn.id);
         if (known === -1 && !isUnsaid(current)) exchanges.push(exchange);
         else if (known !== -1) exchanges[known] = exchange;

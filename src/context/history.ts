@@ -184,9 +184,10 @@ function personOf(name: string, authorId: string): Origin {
   return originOfPerson({ id: authorId.slice(authorId.indexOf(":") + 1), name });
 }
 
-export function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): StoredExchange {
+/** `read`: the turn with all that it has read, also what was deleted since. */
+export function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number, read = turn): StoredExchange {
   const transcript = turn.isRefused === true ? refusedTranscript(turn) : withEnding(keptTranscript(turn), turn.failure);
-  const origins = distinctOrigins(originsOfTurn(turn, tools));
+  const origins = distinctOrigins(originsOfTurn(read, tools));
   const declinedBy = turn.steps.find(({ insteadBecause }) => insteadBecause === "provider.refused")?.requestedModel;
   return withTokens({
     ...{ turnId: turn.id, endedAt: turn.endedAt ?? now, ...transcript, origins },

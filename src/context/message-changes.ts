@@ -3,7 +3,8 @@
  * turns that are not in a history yet.
  *
  *   1. before the model is asked, note which turns have which messages
- *   2. a change of a message that no turn has is nobody's business; of any other, keep it, then rewrite the histories (history-store.ts)
+ *   2. keep a change, then rewrite the histories (history-store.ts). If no turn has the message, keep it for a day only: a turn may have
+ *      read it that has not asked the model yet
  *   3. whoever writes a turn down reads the changes first, so none is lost that came while the turn ran, or before a crash
  *
  * What was deleted stays so, whatever comes later. Origins stay, too: what a turn has read, it has read.
@@ -39,7 +40,7 @@ const notedMs = 400 * dayMs;
 const editMs = 7 * dayMs;
 const maxNotedTurns = 2_000;
 /** Turns that have a message. What many heard before their turns would else be noted without end. */
-const maxPlaces = 50;
+const maxPlaces = 300;
 
 export type MessageChanges = ReturnType<typeof createMessageChanges>;
 
@@ -81,8 +82,10 @@ export function createMessageChanges(store: Store) {
     keep: (key: string, made: MessageChange, isTaken: boolean) =>
       inOrder(key, async (): Promise<Place[]> => {
         const [before, places] = await Promise.all([changeOf(key), placesOf(key)]);
-        if (before?.type === "deleted" || (places.length === 0 && !isTaken)) return [];
-        await store.set(changeKey(key), { ...made }, made.type === "deleted" ? notedMs : editMs);
+        // Again, because the first time may have ended before the histories were rewritten.
+        if (before?.type === "deleted") return made.type === "deleted" ? places : [];
+        const isKnown = isTaken || places.length > 0;
+        await store.set(changeKey(key), { ...made }, !isKnown ? dayMs : made.type === "deleted" ? notedMs : editMs);
         // Once more, because a turn may have noted the message since. One that does so later reads the change.
         return await placesOf(key);
       }),

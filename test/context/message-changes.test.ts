@@ -187,15 +187,57 @@ test("whatever people edit and delete and whatever else changes, each prompt has
   );
 });
 
-test("a change of a message that no turn has changes nothing, and keeps nothing", async () => {
+test("a change of a message that no turn has changes no prompt", async () => {
   const builder = world.builder();
   await builder.remember(answered(turnOf("t1", [{ id: "m1", text: "one" }])));
   const before = await promptNow();
-  const stored = await world.followed.get("message-change:test:m2");
   await builder.amend(key("m2"), edited("words of a stranger"), false);
   await builder.amend(key("m1x"), deleted, false);
   expect(await promptNow()).toBe(before);
-  expect([stored, await world.followed.get("message-change:test:m2")]).toEqual([undefined, undefined]);
+});
+
+test("what is deleted after a turn has read it, and before the model is asked, reaches no prompt", async () => {
+  const turn = turnOf("t1", [{ id: "m1", text: "what is it?" }], ["h1"]);
+  await world.builder().amend(key("h1"), deleted, false);
+  const { request } = await world.builder().build({ turn, step: 1, tools: [], notes: [] });
+  expect(promptText(request)).not.toContain("words-h1-0.");
+});
+
+test("what a turn has read still counts when it was deleted while the turn ran: in its prompt and its history", async () => {
+  const file = { name: "plan.txt", mimeType: "text/plain", bytes: 9, text: "call it" };
+  const turn = turnOf("t1", [
+    { id: "m1", text: "read it", attachments: [file] },
+    { id: "m2", text: "be quick" },
+  ]);
+  const builder = world.builder();
+  const isFromFile = ({ kind, name }: { kind: string; name: string }) => kind === "attachment" && name === "plan.txt";
+  const first = await builder.build({ turn, step: 1, tools: [], notes: [] });
+  expect(first.origins.some(isFromFile)).toBe(true);
+  await builder.amend(key("m1"), deleted, true);
+  const second = await builder.build({ turn, step: 2, tools: [], notes: [] });
+  expect(promptText(second.request)).not.toContain("call it");
+  expect(second.origins.some(isFromFile)).toBe(true);
+  await builder.remember(answered(turn));
+  const next = turnOf("t2", [{ id: "m3", text: "and now?" }]);
+  expect((await builder.build({ turn: next, step: 1, tools: [], notes: [] })).origins.some(isFromFile)).toBe(true);
+});
+
+test("a deletion that is reported again reaches a history that could not be written the first time", async () => {
+  await world.builder().remember(answered(turnOf("t1", [{ id: "m1", text: "the code is OTTER-1" }])));
+  const { set } = world.store;
+  const failing = world.history({
+    store: {
+      ...world.store,
+      set: async (name, ...rest) => {
+        if (name.startsWith("history:")) throw new Error("the disk is full");
+        await set(name, ...rest);
+      },
+    },
+  });
+  await expect(world.builder({ history: failing }).amend(key("m1"), deleted, true)).rejects.toThrow("full");
+  expect(await promptNow()).toContain("OTTER-1");
+  await world.builder().amend(key("m1"), deleted, true);
+  expect(await promptNow()).not.toContain("OTTER-1");
 });
 
 test("a deletion stays, whatever comes later or twice, and takes files along, but neither the answer nor the other words", async () => {

@@ -310,11 +310,17 @@ export function createConversations(options: ConversationsOptions): Conversation
       const taken = await messages.withdraw(key);
       if (taken === undefined) return false;
       if (taken.isAnswered) return true;
-      const turns = await activeTurns(ledger, taken.message.conversationId);
-      await endTurns(
-        turns.filter((turn) => hasOnlyMessage(turn, key)),
-        "withdrawn",
+      const turns = (await activeTurns(ledger, taken.message.conversationId)).filter(({ messages: asked }) =>
+        asked.some((one) => messageKey(one.platform, one.id) === key),
       );
+      const { only = [], others = [] } = Object.groupBy(turns, (turn) =>
+        hasOnlyMessage(turn, key) ? "only" : "others",
+      );
+      await endTurns(only, "withdrawn");
+      for (const { id } of others) {
+        await options.cancelApprovals(id, "A message of the request was deleted. Ask again if you still need it.");
+        await wake(id);
+      }
       return true;
     },
     async recover() {

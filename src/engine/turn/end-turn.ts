@@ -220,7 +220,7 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
   const problems = await Promise.allSettled([
     problemOf(run, () => saveEpisode(turn, run, outcome)),
     problemOf(run, () => recordTurn(run, outcome)),
-    problemOf(run, () => deps.context.remember(turn)),
+    problemOf(run, () => deps.context.remember(run.turn)),
   ]);
   for (const found of problems) if (found.status === "rejected") throw found.reason;
   const [problem] = problems.flatMap((found) => (found.status === "fulfilled" ? (found.value ?? []) : []));
@@ -253,8 +253,9 @@ async function problemOf({ turn, deps }: TurnRun, work: () => Promise<void>): Pr
 }
 
 /** Nothing of a message that was deleted before anything had come of it. */
-async function saveEpisode(turn: TurnRecord, { deps }: TurnRun, outcome: "done" | "failed" | "stopped"): Promise<void> {
+async function saveEpisode(turn: TurnRecord, run: TurnRun, outcome: "done" | "failed" | "stopped"): Promise<void> {
   if (turn.messages.every(({ text }) => text === deletedText) && isUntouched(turn)) return;
+  const { deps } = run;
   const tools = callsOf(turn).flatMap(({ raw, call, result }) =>
     result === undefined ? [] : [{ call: call ?? { id: raw.id, name: raw.name, input: {} }, result }],
   );
@@ -269,7 +270,8 @@ async function saveEpisode(turn: TurnRecord, { deps }: TurnRun, outcome: "done" 
     userText: isRefused ? refusedText : turn.messages.map((message) => message.text).join("\n\n"),
     tools: isRefused ? [] : tools,
     response: joinParagraphs(isRefused ? "" : textOf(turn.steps), turn.unfinishedText ?? "", turn.failure ?? ""),
-    origins: originsOfTurn(turn, deps.toolbox.specs(turn.conversationId)),
+    // Also of what was deleted since.
+    origins: originsOfTurn(run.turn, deps.toolbox.specs(turn.conversationId)),
     outcome,
   });
 }
