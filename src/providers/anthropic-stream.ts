@@ -1,7 +1,7 @@
 /** Reads one answer of Anthropic's Messages API: text, tool calls, and the thinking blocks to send back. */
 import type Anthropic from "@anthropic-ai/sdk";
 import { isJsonObject, parseJson, textLengthIn } from "../lib/json.ts";
-import type { Json } from "../ports/message.ts";
+import type { Json, JsonObject } from "../ports/message.ts";
 import type { ModelToolCall, StopReason, Usage } from "../ports/provider.ts";
 import { endingWhole, harderReason, stopOf } from "./answer-end.ts";
 import { createAnswerBlocks } from "./anthropic-thinking.ts";
@@ -42,10 +42,11 @@ export async function* readAnswer(
   }
 
   // Gateways leave out the last event, or the end of the stream.
-  for await (const event of endingWhole(stream, place, () => reason !== "")) {
+  for await (const given of endingWhole(stream, place, () => reason !== "")) {
+    const event = readable(given);
     switch (event.type) {
       case "message_start":
-        count(usage, event.message.usage);
+        count(usage, event.message?.usage);
         onUsage(usage);
         break;
       case "content_block_start":
@@ -86,6 +87,22 @@ export async function* readAnswer(
   }
   if (!hasEnded && reason !== "") yield* ending(reason);
 }
+
+/** Gateways leave out what an event is about, or send null for it. Text is text, and arguments may come as an object. */
+function readable(given: Anthropic.RawMessageStreamEvent): Anthropic.RawMessageStreamEvent {
+  const event: JsonObject = isJsonObject(given) ? { ...given } : {};
+  for (const name of ["content_block", "delta"]) {
+    if (!(name in event) && !(event.type === "content_block_start" || event.type === "content_block_delta")) continue;
+    const part: JsonObject = isJsonObject(event[name]) ? { ...event[name] } : {};
+    for (const field of textFields) if (field in part && typeof part[field] !== "string") part[field] = "";
+    if (isJsonObject(part.partial_json)) part.partial_json = JSON.stringify(part.partial_json);
+    else if ("partial_json" in part && typeof part.partial_json !== "string") part.partial_json = "";
+    event[name] = part;
+  }
+  return event as unknown as Anthropic.RawMessageStreamEvent;
+}
+
+const textFields = ["text", "thinking", "signature", "id", "name"];
 
 function endPiece(stop: StopReason, usage: Usage, model: string, carry: Json | undefined): StreamPiece {
   return { type: "end", stop, usage, model: `anthropic/${model}`, ...(carry === undefined ? {} : { carry }) };

@@ -119,7 +119,7 @@ async function readSome(response: Response): Promise<string> {
 }
 
 /**
- * Repairs a stream of events before a client library reads it: leaves out events without data, which only keep the connection
+ * Repairs a stream of events before a client library reads it: leaves out events without data or with null, which only keep the connection
  * open and which libraries take for broken JSON, and gives events their missing names where the library goes by them. Calls
  * `onComment` for comments, which services send while the model is silent, and which libraries hide.
  */
@@ -132,7 +132,7 @@ export function withRepairedEvents(place: ProviderPlace, response: Response, onC
     const whole = event;
     event = [];
     const data = whole.flatMap((line) => /^data: ?(.*)$/s.exec(line)?.[1] ?? []).join("\n");
-    if (data.trim() === "") return "";
+    if (/^\s*(?:null)?\s*$/.test(data)) return "";
     const isUnnamed = place.name === "anthropic" && !whole.some((line) => line.startsWith("event:"));
     return `${[...(isUnnamed ? nameIn(data) : []), ...whole].join("\n")}\n\n`;
   };

@@ -158,6 +158,8 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   if (reported !== undefined) return reportedFailure(place, reported);
   const codes = chain.flatMap((link) => codeOf(link) ?? []);
   const last = chain.at(-1);
+  // A library that stumbles over an answer says nothing that helps people.
+  if (last instanceof TypeError && stumble.test(last.message)) return failure(place, "malformed", { cause: thrown });
   const kind = kindOfCodes(codes) ?? (chain.some((link) => link instanceof SyntaxError) ? "malformed" : "cut");
   // `fetch` refuses ports of other protocols, and addresses that contain a user name and password.
   const isRefused = chain.some((link) => /^bad port$|includes credentials/.test(messageOf(link)));
@@ -165,6 +167,9 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   const code = codes.at(-1);
   return failure(place, kind, { ...(code === undefined ? { said: messageOf(last) } : { note: code }), cause: thrown });
 }
+
+const stumble =
+  /^Cannot (?:read|set|convert|destructure)|is not (?:a function|iterable|an object)|\bof (?:null|undefined)\b/;
 
 function isHeaderError(link: unknown): boolean {
   const isOfHeader = /\bHeaders?\b|\bByteString\b/i.test(messageOf(link));

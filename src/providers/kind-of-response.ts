@@ -39,6 +39,7 @@ const promptTooLong = any(
   /\b(?:prompt|input|request|conversation)\b(?: tokens?| token count| length)?(?: \(?\d[\d,]*\)?)?(?: tokens?)? (?:is |are )?(?:too (?:long|large)\b|longer than)/,
   /\binput (?:length|tokens?|token count)(?: \(?\d[\d,]*\)?)? exceeds?/,
   /context (?:length|window)|exceed\w* .*context|maximum (?:prompt|model) length|range of input length/,
+  /\b(?:message|request|prompt|input|payload)s? size \d+ exceeds?\b/,
   /must have less than \d+ tokens|too many tokens: |`inputs` tokens \+ `max_new_tokens`/,
 );
 

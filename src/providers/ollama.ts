@@ -9,8 +9,10 @@
 import type { ChatResponse } from "ollama";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { isJsonObject, parseJson, textLengthIn } from "../lib/json.ts";
+import type { JsonObject } from "../ports/message.ts";
 import type { ModelRequest, ModelToolCall, Provider, Usage } from "../ports/provider.ts";
 import { stopOf } from "./answer-end.ts";
+import { argumentsIn, textIn } from "./answer-fields.ts";
 import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
@@ -150,19 +152,26 @@ async function* read(
   let thought = "";
   for await (const chunk of stream) {
     // Servers that imitate Ollama send null for what there is none of.
-    const { content, thinking, tool_calls: toolCalls } = chunk.message ?? {};
-    thought += thinking ?? "";
+    const message: JsonObject = isJsonObject(chunk.message) ? chunk.message : {};
+    const content = textIn(message.content);
+    const thinking = textIn(message.thinking);
+    const toolCalls = [message.tool_calls].flat().filter(isJsonObject);
+    thought += thinking;
     if (content) yield { type: "text-delta", text: content };
     const length = textLengthIn([thinking, toolCalls]);
-    const hidden = thinking ?? "";
-    if (!content || length > 0) yield { type: thinking ? "thinking" : "progress", length, hidden };
-    for (const { function: wanted } of toolCalls ?? []) {
-      calls.push({ id: `call_${calls.length + 1}`, name: wanted.name, inputJson: inputJsonOf(wanted.arguments) });
+    if (!content || length > 0) yield { type: thinking ? "thinking" : "progress", length, hidden: thinking };
+    for (const { function: wanted } of toolCalls) {
+      if (!isJsonObject(wanted) || typeof wanted.name !== "string") continue;
+      calls.push({ id: `call_${calls.length + 1}`, name: wanted.name, inputJson: argumentsIn(wanted.arguments ?? {}) });
     }
     if (!chunk.done) continue;
     onUsage(chatUsage(chunk));
     // Old versions give no reason.
-    const stop = stopOf(place, chunk.done_reason || "stop", calls.length > 0);
+    const stop = stopOf(
+      place,
+      typeof chunk.done_reason === "string" && chunk.done_reason !== "" ? chunk.done_reason : "stop",
+      calls.length > 0,
+    );
     if (stop === "refusal") {
       yield { type: "refusal", usage: chatUsage(chunk) };
       return;
@@ -174,11 +183,6 @@ async function* read(
       ...(carry === undefined ? {} : { carry }),
     };
   }
-}
-
-/** Some servers that speak Ollama's protocol send the arguments as OpenAI does, as text. */
-function inputJsonOf(given: unknown): string {
-  return typeof given === "string" ? given : JSON.stringify(given ?? {});
 }
 
 function chatUsage(chunk: ChatResponse): Usage {

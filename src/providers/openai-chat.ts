@@ -4,8 +4,10 @@
  */
 import type OpenAI from "openai";
 import { isJsonObject, textLengthIn } from "../lib/json.ts";
+import type { Json, JsonObject } from "../ports/message.ts";
 import type { ModelMessage, ModelRequest, Usage } from "../ports/provider.ts";
 import { endingWhole, harderReason, stopOf } from "./answer-end.ts";
+import { textIn } from "./answer-fields.ts";
 import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -143,27 +145,34 @@ export async function* readCompletion(
   stream: AsyncIterable<Chunk>,
   place: ProviderPlace,
   onUsage: (usage: Usage) => void,
+  isTool: (name: string) => boolean,
 ): AsyncGenerator<StreamPiece> {
-  const extras = createExtras();
+  const extras = createExtras(isTool);
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let hasBegun = false;
   let refusal = "";
   let finish = "";
   /** False for servers that give a reason in every chunk. */
   let isLastReason = true;
+  let own: unknown;
   for await (const chunk of endingWhole(stream, place, () => finish !== "" && isLastReason)) {
     // The library recognises errors that are not in a list.
     if (Array.isArray(chunk)) throw reportedFailure(place, errorBodyOf(chunk));
-    if (chunk.usage) {
+    // Some servers send null to keep the connection alive.
+    if (!isJsonObject(chunk)) continue;
+    if (isJsonObject(chunk.usage)) {
       count(usage, chunk.usage);
       onUsage(usage);
     }
-    const choice = chunk.choices?.[0];
+    const choices = [chunk.choices as unknown].flat().filter(isJsonObject);
+    // One answer is asked for. A gateway that gives several mixes their pieces.
+    own ??= choices[0] && indexOf(choices[0]);
+    const choice = choices.find((one) => indexOf(one) === own);
     if (choice === undefined) continue;
-    const { delta } = choice;
-    const text = textIn(delta?.content);
+    const delta: JsonObject = isJsonObject(choice.delta) ? choice.delta : {};
+    const text = textIn(delta.content);
     // Some servers send `false` or an object for what there is none of.
-    refusal += typeof delta?.refusal === "string" ? delta.refusal : "";
+    refusal += typeof delta.refusal === "string" ? delta.refusal : "";
     extras.add(delta);
     const hasOutput = saysAnything(delta);
     const length = textLengthIn({ ...delta, role: "" }) - text.length;
@@ -188,18 +197,12 @@ export async function* readCompletion(
   yield { type: "end", stop, usage, model: `openai/${place.model}`, ...carry };
 }
 
-/** Mistral's models and gateways send parts, with thinking and references among them. */
-function textIn(content: unknown): string {
-  if (typeof content === "string") return content;
-  const parts = [content].flat().filter(isJsonObject);
-  return parts
-    .map(({ type = "text", text }) => (/^(?:output_)?text$/.test(String(type)) && typeof text === "string" ? text : ""))
-    .join("");
+function indexOf({ index }: JsonObject): Json {
+  return index ?? 0;
 }
 
 /** The thinking, under the names that servers have for it, and the arguments of calls. */
-function hiddenIn(delta: object): string {
-  const { reasoning_content: thought, reasoning, tool_calls: calls } = delta as Record<string, unknown>;
+function hiddenIn({ reasoning_content: thought, reasoning, tool_calls: calls }: JsonObject): string {
   const parts = [calls]
     .flat()
     .map((call) => (isJsonObject(call) && isJsonObject(call.function) ? call.function.arguments : ""));
@@ -207,8 +210,8 @@ function hiddenIn(delta: object): string {
 }
 
 /** True if a chunk has output. Checks all fields but `role`, because servers use several names for reasoning. */
-function saysAnything(delta: object | undefined): boolean {
-  return Object.entries(delta ?? {}).some(
+function saysAnything(delta: JsonObject): boolean {
+  return Object.entries(delta).some(
     ([key, value]) => key !== "role" && (Array.isArray(value) ? value.length > 0 : Boolean(value)),
   );
 }
@@ -217,8 +220,8 @@ function saysAnything(delta: object | undefined): boolean {
  * OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. Some services count more of them than there are.
  * DeepSeek, Moonshot and LiteLLM have names of their own beside OpenAI's or in their place.
  */
-function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
-  const own: Record<string, unknown> = { ...wire, ...wire.prompt_tokens_details };
+function count(usage: Usage, wire: JsonObject): void {
+  const own: Record<string, unknown> = { ...wire, ...Object(wire.prompt_tokens_details) };
   const firstOf = (...names: string[]) => tokensIn(names.map((name) => own[name]).find(Boolean));
   const prompt = tokensIn(wire.prompt_tokens);
   const cached = Math.min(firstOf("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"), prompt);

@@ -6,22 +6,22 @@
  * unless it begins another one. Some give no ids, or one id to several calls.
  */
 import { randomUUID } from "node:crypto";
-import type OpenAI from "openai";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { Json, JsonObject } from "../ports/message.ts";
 import type { ModelMessage, ModelToolCall } from "../ports/provider.ts";
-
-type Delta = OpenAI.ChatCompletionChunk.Choice.Delta;
-type CallPiece = Partial<OpenAI.ChatCompletionChunk.Choice.Delta.ToolCall>;
+import { argumentsIn, nameIn } from "./answer-fields.ts";
 
 interface GatheredCall extends ModelToolCall {
-  index: number | undefined;
+  /** Whatever the service gives, which may be the same for all calls. */
+  index: Json | undefined;
+  /** Its name has come again after its arguments: if more of them follow, they are another call's. */
+  mayBeOver: boolean;
   /** What the service gave with the call, without the fields of the protocol. */
   extra: JsonObject;
 }
 
 export interface Extras {
-  add(delta: Delta | undefined): void;
+  add(delta: JsonObject): void;
   end(): { calls: ModelToolCall[]; carry: { carry?: Json } };
 }
 
@@ -31,15 +31,14 @@ const maxPlainIdLength = 56;
 /** DeepSeek, Kimi and llama.cpp; newer vLLM, Groq and gateways. */
 const textNames = ["reasoning_content", "reasoning"] as const;
 
-export function createExtras(): Extras {
+/** `isTool`: the request names such a tool, so a piece with its whole name begins a call. */
+export function createExtras(isTool: (name: string) => boolean = () => false): Extras {
   const calls: GatheredCall[] = [];
   const details = createDetails();
   const message: JsonObject = {};
 
   return {
-    add(delta) {
-      if (delta === undefined || delta === null) return;
-      const fields: Record<string, unknown> = { ...delta };
+    add(fields) {
       for (const name of textNames) {
         const text = fields[name];
         if (typeof text === "string" && text !== "") message[name] = `${message[name] ?? ""}${text}`;
@@ -47,9 +46,9 @@ export function createExtras(): Extras {
       if (isJsonObject(fields.extra_content))
         message.extra_content = merged(message.extra_content, fields.extra_content);
       if (Array.isArray(fields.reasoning_details)) for (const piece of fields.reasoning_details) details.add(piece);
-      for (const piece of delta.tool_calls ?? []) gather(calls, piece);
+      for (const piece of [fields.tool_calls].flat().filter(isJsonObject)) gather(calls, piece, isTool);
       // Servers with the API's older form call one function per answer.
-      if (delta.function_call) gather(calls, { index: 0, function: delta.function_call });
+      if (isJsonObject(fields.function_call)) gather(calls, { index: 0, function: fields.function_call }, isTool);
     },
     end() {
       for (const call of calls) if (call.id.length > maxPlainIdLength) call.extra.id = call.id;
@@ -117,31 +116,57 @@ function extend(detail: JsonObject, piece: JsonObject): void {
 /** Fields of the protocol that would make another call of this one. */
 const ofOtherMeaning: ReadonlySet<string> = new Set(["custom", "name", "arguments", "input", "role", "content"]);
 
-function gather(calls: GatheredCall[], piece: CallPiece): void {
-  const last = ownerOf(calls, piece);
-  const call = last ?? { index: piece.index, id: "", name: "", inputJson: "", extra: {} };
+function gather(calls: GatheredCall[], piece: JsonObject, isTool: (name: string) => boolean): void {
+  const { index, id: givenId, type: _type, function: given, ...others } = piece;
+  const { name: givenName, arguments: written, ...ofFunction } = isJsonObject(given) ? given : {};
+  const text = argumentsIn(written);
+  const before = latestOf(calls, index);
+  const again = text !== "" && before?.mayBeOver === true ? before.name : "";
+  const [id, name] = [nameIn(givenId), nameIn(givenName) || again];
+  const last = ownerOf(calls, { index, id, name, text }, isTool);
+  if (last === undefined && id === "" && name === "" && text === "") return;
+  const call = last ?? { index, id: "", name: "", inputJson: "", extra: {}, mayBeOver: false };
   if (last === undefined) calls.push(call);
-  const { index: _index, id, type: _type, function: called, ...others } = piece;
   const extra = Object.fromEntries(Object.entries(others).filter(([field]) => !ofOtherMeaning.has(field)));
-  const { name, arguments: text, ...ofFunction } = called ?? {};
-  if (id) call.id = id;
-  if (name && name !== call.name) call.name += name;
-  // Some servers send the arguments as an object.
-  const given: unknown = text ?? "";
-  call.inputJson += typeof given === "string" ? given : JSON.stringify(given);
+  if (id !== "") call.id = id;
+  call.mayBeOver = name !== "" && name === call.name && text === "" && isWhole(call);
+  if (name !== call.name) call.name += name;
+  call.inputJson += text;
   call.extra = merged(
     call.extra,
     plain(Object.keys(ofFunction).length === 0 ? extra : { ...extra, function: ofFunction }),
   );
 }
 
-function ownerOf(calls: GatheredCall[], { index, id, function: called }: CallPiece): GatheredCall | undefined {
-  const last = index === undefined ? calls.at(-1) : calls.findLast((call) => call.index === index);
+function isWhole({ inputJson }: GatheredCall): boolean {
+  return isJsonObject(parseJson(inputJson));
+}
+
+function latestOf(calls: readonly GatheredCall[], index: Json | undefined): GatheredCall | undefined {
+  return index === undefined ? calls.at(-1) : calls.findLast((call) => call.index === index);
+}
+
+interface Piece {
+  index: Json | undefined;
+  id: string;
+  name: string;
+  text: string;
+}
+
+/** Undefined for a piece that begins a call. */
+function ownerOf(
+  calls: GatheredCall[],
+  { index, id, name, text }: Piece,
+  isTool: (name: string) => boolean,
+): GatheredCall | undefined {
+  const last = latestOf(calls, index);
   if (last === undefined) return undefined;
-  if (id && last.id !== "" && id !== last.id)
+  if (id !== "" && last.id !== "" && id !== last.id)
     return index === undefined ? calls.find((call) => call.id === id) : undefined;
-  const isWhole = Boolean(called?.name && called.arguments) && isJsonObject(parseJson(last.inputJson));
-  return isWhole ? undefined : last;
+  const isSame = id !== "" && id === last.id;
+  if (name !== "" && name !== last.name && !isSame && (isWhole(last) || (isTool(last.name) && isTool(name))))
+    return undefined;
+  return name !== "" && text !== "" && isWhole(last) ? undefined : last;
 }
 
 /** A later piece adds to what is there, and wins where both have a value. */
@@ -154,7 +179,7 @@ function merged(known: Json | undefined, more: JsonObject): JsonObject {
   return result;
 }
 
-function plain(value: object): JsonObject {
+function plain(value: JsonObject): JsonObject {
   return JSON.parse(JSON.stringify(value));
 }
 

@@ -5,6 +5,7 @@
 import type OpenAI from "openai";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { ModelToolCall } from "../ports/provider.ts";
+import { argumentsIn, nameIn } from "./answer-fields.ts";
 import { failure } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 
@@ -74,15 +75,17 @@ export function createOutput(): Output {
   }
 
   function endCall(item: CallItem, index: number | undefined): void {
-    const { call_id: id = "", name } = item;
-    const same = calls.filter((call) => call.id === id);
+    const [id, name] = [nameIn(item.call_id), nameIn(item.name)];
+    const same = calls.filter((call) => id !== "" && call.id === id);
     const known =
       same.find((call) => !call.isWhole) ??
       same.find((call) => index !== undefined && call.index === index) ??
       openCall({ item_id: item.id, output_index: index });
     const isCut = item.status === "incomplete";
     isIncomplete ||= isCut;
-    const whole = { id, name, inputJson: textOf(item.arguments), isWhole: !isCut, isCut };
+    // Some gateways leave out here what they have said before.
+    const inputJson = argumentsIn(item.arguments) || (known?.inputJson ?? "");
+    const whole = { id: id || (known?.id ?? ""), name: name || (known?.name ?? ""), inputJson, isWhole: !isCut, isCut };
     if (known === undefined) calls.push({ ...whole, itemId: item.id, index });
     else Object.assign(known, whole);
   }
@@ -123,18 +126,21 @@ export function createOutput(): Output {
     },
     startCall(item, index) {
       calls.push({
-        ...{ id: item.call_id ?? "", name: item.name ?? "", inputJson: textOf(item.arguments) },
+        ...{ id: nameIn(item.call_id), name: nameIn(item.name), inputJson: argumentsIn(item.arguments) },
         ...{ itemId: item.id, index, isWhole: false },
       });
     },
     addArguments(piece) {
       const call = callOf(piece);
-      if (call !== undefined) call.inputJson += piece.delta;
+      if (call !== undefined) call.inputJson += argumentsIn(piece.delta);
     },
     endArguments(piece) {
       const call = callOf(piece);
       if (call === undefined) return;
-      Object.assign(call, { name: call.name || (piece.name ?? ""), inputJson: textOf(piece.arguments), isWhole: true });
+      Object.assign(call, {
+        ...{ name: call.name || nameIn(piece.name), isWhole: true },
+        inputJson: argumentsIn(piece.arguments) || call.inputJson,
+      });
     },
     endCall,
     refusal: () => refusal.trim(),
@@ -154,13 +160,8 @@ export function createOutput(): Output {
   };
 }
 
-/** Some servers send arguments as an object. */
-function textOf(given: unknown): string {
-  return typeof given === "string" ? given : given === undefined || given === null ? "" : JSON.stringify(given);
-}
-
 function partsOf(items: readonly Item[]): { text: string; refused: string } {
-  const parts: unknown[] = items.flatMap((item) => (item.type === "message" ? (item.content ?? []) : []));
+  const parts: unknown[] = items.flatMap((item) => (item.type === "message" ? [item.content ?? []].flat() : []));
   const joined = (type: string, field: string) =>
     parts
       .map((part) => (isJsonObject(part) && part.type === type ? part[field] : ""))

@@ -3,11 +3,12 @@
  * ends without `response.completed` or `response.incomplete` was cut off.
  */
 import type OpenAI from "openai";
-import { textLengthIn } from "../lib/json.ts";
-import type { Json } from "../ports/message.ts";
+import { isJsonObject, textLengthIn } from "../lib/json.ts";
+import type { Json, JsonObject } from "../ports/message.ts";
 import type { ModelMessage, ModelRequest, Usage } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
 import { stopOf } from "./answer-end.ts";
+import { argumentsIn, textIn } from "./answer-fields.ts";
 import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -115,7 +116,8 @@ export async function* readResponse(
   const output = createOutput();
   const shown = (text: string): StreamPiece => (text === "" ? { type: "progress" } : { type: "text-delta", text });
   let hasBegun = false;
-  for await (const event of stream) {
+  for await (const given of stream) {
+    const event = readable(given);
     if ("response" in event && event.response?.usage) onUsage(responseUsage(event.response));
     switch (event.type) {
       case "response.output_text.delta":
@@ -178,6 +180,26 @@ export async function* readResponse(
         };
     }
   }
+}
+
+/** Gateways leave out what an event is about, or send null or another type for it. */
+function readable(given: OpenAI.Responses.ResponseStreamEvent): OpenAI.Responses.ResponseStreamEvent {
+  const event: JsonObject = isJsonObject(given) ? { ...given } : {};
+  const type = String(event.type);
+  if (/^response\.output_item\./.test(type) && !isJsonObject(event.item)) event.item = {};
+  if (/^response\.(?:completed|incomplete|failed)$/.test(type) && !isJsonObject(event.response)) event.response = {};
+  if (/_arguments\.delta$/.test(type)) event.delta = argumentsIn(event.delta);
+  else if (/\.(?:output_text|refusal)\.delta$/.test(type)) event.delta = textIn(event.delta);
+  if (type === "response.output_text.done") event.text = textIn(event.text);
+  if (isJsonObject(event.response) && !isItems(event.response.output)) {
+    const output = [event.response.output].flat().filter(isJsonObject);
+    event.response = { ...event.response, output };
+  }
+  return event as unknown as OpenAI.Responses.ResponseStreamEvent;
+}
+
+function isItems(output: unknown): boolean {
+  return output === undefined || (Array.isArray(output) && output.every(isJsonObject));
 }
 
 /** The library has no type for this event, which only keeps the connection open. */

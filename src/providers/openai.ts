@@ -232,7 +232,8 @@ async function send(
   const { completionBody, readCompletion } = await import("./openai-chat.ts");
   const body = completionBody(request, place, dialect);
   const stream = await withClient(call, async (client) => await client.chat.completions.create(body, { signal }));
-  return readCompletion(stream, place, call.onUsage);
+  const names = new Set([...request.tools, ...(request.named ?? [])].map(({ name }) => name));
+  return readCompletion(stream, place, call.onUsage, (name) => names.has(name));
 }
 
 /** If the settings name the API that the service refuses, they are what to change. A web page says something else. */
