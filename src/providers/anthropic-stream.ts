@@ -4,6 +4,7 @@ import { isJsonObject, parseJson, textLengthIn } from "../lib/json.ts";
 import type { Json, JsonObject } from "../ports/message.ts";
 import type { ModelToolCall, StopReason, Usage } from "../ports/provider.ts";
 import { endingWhole, harderReason, stopOf } from "./answer-end.ts";
+import { nameIn } from "./answer-fields.ts";
 import { createAnswerBlocks } from "./anthropic-thinking.ts";
 import { failure } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -135,7 +136,7 @@ function argumentsIn(part: object): string {
 /** Arguments usually follow in pieces, but some compatible servers send them completely at the start. */
 function startedCall(block: Anthropic.ToolUseBlock): ModelToolCall {
   const whole = JSON.stringify(block.input ?? {});
-  return { id: block.id, name: block.name, inputJson: whole === "{}" ? "" : whole };
+  return { id: nameIn(block.id), name: nameIn(block.name), inputJson: whole === "{}" ? "" : whole };
 }
 
 type WireUsage = Partial<Record<keyof Anthropic.MessageDeltaUsage | keyof Anthropic.Usage, unknown>>;

@@ -21,6 +21,7 @@ import { digestOfKey } from "./refused-keys.ts";
 import { mayCall, modelOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { createTextOnlyFallback } from "./text-only.ts";
+import { createToolFallback } from "./tool-fallback.ts";
 import { createPictureFallback } from "./without-pictures.ts";
 
 export interface AnthropicOptions extends SettingNames {
@@ -65,11 +66,13 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
   const parameters = createParameterFallback();
   const habits = createCacheHabits();
   const textOnly = createTextOnlyFallback();
+  const tools = createToolFallback();
   return {
     name: "anthropic",
     model: `anthropic/${model}`,
     address: baseUrl,
     keyDigest: () => digestOfKey(keyNow()),
+    advice: () => tools.advice("anthropic"),
     stream(request, signal) {
       const place = anthropicPlace(modelOf(request, "anthropic", model), { ...options, baseUrl }, keyNow());
       const wanted = { effort, endUser: request.endUser };
@@ -83,9 +86,11 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
         const open = (call: StreamCall) => ask(place, withClient, given, { ...chosen, headers, marks }, call);
         return guardedStream({ place, timeouts, request: asked, open }, signal);
       };
-      return pictures.stream(place.model, request, (asked) =>
-        textOnly.stream(place.model, asked, (given) =>
-          parameters.stream(place.model, sent, (leftOut) => answer(asked, given, leftOut), request.tries),
+      return pictures.stream(place.model, request, (seen) =>
+        tools.stream(place, seen, (asked) =>
+          textOnly.stream(place.model, asked, (given) =>
+            parameters.stream(place.model, sent, (leftOut) => answer(asked, given, leftOut), request.tries),
+          ),
         ),
       );
     },

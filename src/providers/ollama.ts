@@ -25,6 +25,7 @@ import { defaultTimeouts, type Timeouts } from "./patience.ts";
 import { tokensIn } from "./reported-usage.ts";
 import { alternatingMessages, modelOf, rolesInRow } from "./request-mapping.ts";
 import { createTextOnlyFallback } from "./text-only.ts";
+import { createToolFallback } from "./tool-fallback.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
 export interface OllamaOptions extends Pick<RequestSettings, "think" | "keepAlive">, SettingNames {
@@ -59,11 +60,13 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
   const pictures = createPictureFallback();
   const parameters = createParameterFallback();
   const textOnly = createTextOnlyFallback();
+  const tools = createToolFallback();
   return {
     name: "ollama",
     model: `ollama/${options.model}`,
     address: host.includes("://") ? host : `http://${host}`,
     promptTokens: (model) => contexts.promptTokens(model.replace(/^ollama\//, "")),
+    advice: () => tools.advice("ollama"),
     stream(request, signal) {
       const place = ollamaPlace(modelOf(request, "ollama", options.model), { ...options, host });
       const answer = (asked: ModelRequest, given: ModelRequest, leftOut: ReadonlySet<string>) => {
@@ -74,9 +77,11 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
       };
       const hasRows = alternatingMessages(request.messages).some((one, index) => one !== request.messages[index]);
       const sent = [...(think === undefined ? [] : [thinkParameter]), ...(hasRows ? [rowsParameter] : [])];
-      return pictures.stream(place.model, request, (asked) =>
-        textOnly.stream(place.model, asked, (given) =>
-          parameters.stream(place.model, sent, (leftOut) => answer(asked, given, leftOut), request.tries),
+      return pictures.stream(place.model, request, (seen) =>
+        tools.stream(place, seen, (asked) =>
+          textOnly.stream(place.model, asked, (given) =>
+            parameters.stream(place.model, sent, (leftOut) => answer(asked, given, leftOut), request.tries),
+          ),
         ),
       );
     },

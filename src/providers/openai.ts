@@ -23,6 +23,7 @@ import { digestOfKey } from "./refused-keys.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { createTextOnlyFallback } from "./text-only.ts";
+import { createToolFallback } from "./tool-fallback.ts";
 import { createPictureFallback } from "./without-pictures.ts";
 
 /** A service that refuses more than this refuses something else. */
@@ -43,6 +44,7 @@ export function createOpenAiProvider(options: OpenAiOptions, now: () => number =
   );
   const pictures = createPictureFallback();
   const textOnly = createTextOnlyFallback();
+  const tools = createToolFallback(now);
   const dialects = createDialects(options, now);
   return {
     name: "openai",
@@ -52,15 +54,17 @@ export function createOpenAiProvider(options: OpenAiOptions, now: () => number =
       const key = keyNow();
       return key === undefined ? undefined : digestOfKey(key);
     },
-    advice: dialects.advice,
+    advice: () => [...dialects.advice(), ...tools.advice("openai")],
     stream(request, signal) {
       const place = openAiPlace(modelOf(request, "openai", options.model), options);
       const { tries = { left: Number.POSITIVE_INFINITY } } = request;
-      return pictures.stream(place.model, { ...request, tries }, (asked) =>
-        textOnly.stream(place.model, asked, (sent) => {
-          const open = (call: StreamCall) => ask(place, withClient, sent, call, dialects);
-          return guardedStream({ place, timeouts, request: asked, open }, signal);
-        }),
+      return pictures.stream(place.model, { ...request, tries }, (seen) =>
+        tools.stream(place, seen, (asked) =>
+          textOnly.stream(place.model, asked, (given) => {
+            const open = (call: StreamCall) => ask(place, withClient, given, call, dialects);
+            return guardedStream({ place, timeouts, request: asked, open }, signal);
+          }),
+        ),
       );
     },
   };

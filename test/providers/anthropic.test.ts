@@ -160,7 +160,6 @@ describe("elsewhere", () => {
   });
 
   test.each([
-    "tools.7.custom.input_schema.properties.user_id: JSON schema is invalid",
     "messages.4.content.0.text: text contains invalid characters near 'effort'",
     "text contains invalid characters near 'effort'",
     "invalid text: 'what does the metadata of my photo say about effort?'",

@@ -21,7 +21,7 @@ async function failure(
 ) {
   const { status, headers = {}, body } = answer;
   double.failNext({ type: "answer", status, headers, body: JSON.stringify(body) });
-  return failureIn(await collect(api.create(double.url), asking("hello")));
+  return failureIn(await collect(api.create(double.url), asking("hello", { tools: [] })));
 }
 
 describe.each(apis)("$name", (api) => {

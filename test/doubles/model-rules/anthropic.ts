@@ -1,10 +1,12 @@
 /** What Anthropic's own service refuses, and what gateways in front of it do. */
+
 import { cacheRules, shortCacheRule } from "./anthropic-cache.ts";
 import { imageRules } from "./anthropic-images.ts";
 import { thinkingRules } from "./anthropic-thinking.ts";
 import { messagesIn } from "./claude-messages.ts";
 import { familiesOf5, isRetired, isSince, maxOutputOf } from "./claude-models.ts";
 import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
+import { anthropicSchemaRules } from "./tool-schemas.ts";
 
 /** As Anthropic words its errors. */
 function anthropicRefusal(message: string, status = 400, type = "invalid_request_error"): Refusal {
@@ -118,6 +120,13 @@ export const anthropicRules: readonly ModelRule[] = [
     read,
     refuse: ({ body }) => refusedSchema(body),
   },
+  ...anthropicSchemaRules(
+    ({ body }) =>
+      [body.tools ?? []].flat().map((tool) => ({
+        ...{ name: String(Object(tool).name), parameters: Object(Object(tool).input_schema) },
+      })),
+    (text, _tool, index) => anthropicRefusal(`tools.${index}.custom.${text}`),
+  ),
   ...cacheRules(anthropicRefusal),
   ...thinkingRules(anthropicRefusal),
   ...imageRules(anthropicRefusal),

@@ -1,6 +1,7 @@
 /** What rules for services with OpenAI's Chat Completions share. */
 import { estimateTokens } from "../../../src/context/tokens.ts";
 import type { ModelCall, ModelRule, Refusal } from "./rule.ts";
+import type { SentTool } from "./tool-schemas.ts";
 
 export const read = "2026-11-27";
 
@@ -14,6 +15,11 @@ export interface ChatMessage {
 
 export const messagesIn = ({ body }: ModelCall): ChatMessage[] => (Array.isArray(body.messages) ? body.messages : []);
 export const hasTools = ({ body }: ModelCall): boolean => Array.isArray(body.tools) && body.tools.length > 0;
+export const functionsIn = ({ body }: ModelCall): SentTool[] =>
+  [body.tools ?? []].flat().map((tool) => {
+    const { name, parameters } = Object(Object(tool).function ?? tool);
+    return { name: String(name), parameters: Object(parameters) };
+  });
 export const limitIn = ({ body }: ModelCall): number => Number(body.max_completion_tokens ?? body.max_tokens ?? 0);
 export const promptTokens = ({ body }: ModelCall): number =>
   estimateTokens(JSON.stringify([body.messages, body.tools]));

@@ -1,7 +1,19 @@
 /** What servers of local models refuse that speak OpenAI's Chat Completions: vLLM, llama.cpp and LM Studio. */
-import { alternation, hasTools, limitIn, messagesIn, promptTokens, read, rolesAlternate, thoughts } from "./chat.ts";
+
+import {
+  alternation,
+  functionsIn,
+  hasTools,
+  limitIn,
+  messagesIn,
+  promptTokens,
+  read,
+  rolesAlternate,
+  thoughts,
+} from "./chat.ts";
 import { openAiRefusal } from "./openai.ts";
 import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
+import { llamaSchemaRules } from "./tool-schemas.ts";
 
 /** A double tells from the model's name how its server was started: `…-16k` has that context. */
 function contextOf({ body }: ModelCall): number {
@@ -97,6 +109,9 @@ export const llamaCppRules: readonly ModelRule[] = [
       return { status: 400, body: { error } };
     },
   },
+  ...llamaSchemaRules(functionsIn, (message) => ({
+    ...{ status: 400, body: { error: { code: 400, message, type: "invalid_request_error" } } },
+  })),
   alternation("https://github.com/idiap/sdialog/issues/122", { status: 500, body: { error: templateException } }),
   thoughts(
     "reasoning comes as reasoning_content",

@@ -5,9 +5,10 @@
 
 import { estimateTokens } from "../../../src/context/tokens.ts";
 import { isJsonObject } from "../../../src/lib/json.ts";
-import { alternation } from "./chat.ts";
+import { alternation, functionsIn } from "./chat.ts";
 import { templateException } from "./local-servers.ts";
 import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
+import { ollamaSchemaRules } from "./tool-schemas.ts";
 
 const at = (file: string, lines: string) =>
   `https://github.com/ollama/ollama/blob/fb30760996871fa9460115c753afd2c60d4ab0f7/${file}#${lines}`;
@@ -86,6 +87,7 @@ export const ollamaRules: readonly ModelRule[] = [
     "https://github.com/sigoden/aichat/issues/1100",
     "404 page not found",
   ),
+  ...ollamaSchemaRules(functionsIn, (error) => ({ status: 400, body: { error } })),
   {
     says: "Ollama knows only models that are installed",
     source: at("server/routes.go", "L2485"),

@@ -1,6 +1,8 @@
 /** What other services refuse that speak OpenAI's protocols. */
+import { functionsIn } from "./chat.ts";
 import { openAiRefusal, openAiRules } from "./openai.ts";
 import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
+import { googleSchemaRules } from "./tool-schemas.ts";
 
 const read = "2026-11-27";
 
@@ -72,6 +74,9 @@ const googleRules: readonly ModelRule[] = [
 export const geminiRules: readonly ModelRule[] = [
   pathRule(["/v1beta/openai/chat/completions"], "https://github.com/musistudio/claude-code-router/issues/651", ""),
   ...googleRules,
+  ...googleSchemaRules(functionsIn, (text, _tool, index) =>
+    googleRefusal(`GenerateContentRequest.tools[0].function_declarations[${index}].parameters: ${text}`),
+  ),
 ];
 
 export const vertexRules: readonly ModelRule[] = [

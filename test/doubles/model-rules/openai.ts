@@ -1,5 +1,7 @@
 /** What OpenAI's own service refuses, in Chat Completions and in Responses. */
+
 import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
+import { openAiSchemaRules } from "./tool-schemas.ts";
 
 /** As OpenAI words its errors: `type` is always the same for a wrong request. */
 export function openAiRefusal(message: string, more: { param?: string; code?: string; status?: number } = {}): Refusal {
@@ -294,5 +296,10 @@ export const openAiRules: readonly ModelRule[] = [
   ...chatRules,
   ...responsesRules,
   ...commonRules,
+  ...openAiSchemaRules(
+    (call) => toolsOf(call).map(({ name = "", parameters = {} }) => ({ name, parameters: { ...parameters } })),
+    (text, _tool, index) =>
+      openAiRefusal(text, { param: `tools[${index}].parameters`, code: "invalid_function_parameters" }),
+  ),
   ...cacheRules,
 ];

@@ -140,13 +140,16 @@ const anthropicRows: Row[] = [
     failure("region", false, /country that this machine is in.*ANTHROPIC_BASE_URL/, /another key/),
   ],
   [
-    "a tool whose schema is refused by its number is told with the setting for skills",
+    "a tool whose schema is refused by its number is left out, and the answer comes",
     "https://github.com/anthropics/claude-code/issues/7365",
-    json(
-      400,
-      anthropicError("tools.1.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12."),
-    ),
-    failure("bad-request", false, /skills\.deny/, /ANTHROPIC_BASE_URL/),
+    [
+      json(
+        400,
+        anthropicError("tools.1.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12."),
+      ),
+      anthropicHello,
+    ],
+    { type: "answer", text: "Hello there", stop: "end" },
   ],
   [
     "an organization that was disabled is told with the setting of the key",

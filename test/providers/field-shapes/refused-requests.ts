@@ -1,5 +1,5 @@
 /** Requests of Chat Completions that are refused for what they contain, in the words of services and gateways. */
-import { failure, googleError, json, openAiError, type Row, rowsOf } from "./shape.ts";
+import { chunk, done, failure, googleError, json, openAiError, type Row, rowsOf, said, stream } from "./shape.ts";
 
 const rows: Row[] = [
   [
@@ -124,18 +124,21 @@ const rows: Row[] = [
     failure("too-long", false, /models\.maxOutputTokens/),
   ],
   [
-    "a tool whose schema is refused is told with the tool's name, and the address is not suspected",
+    "a tool whose schema is refused by its place is left out, and the answer comes",
     "https://github.com/evalstate/fast-agent/issues/143",
-    json(
-      400,
-      openAiError(
-        "Invalid schema for function 'mongodb-list-databases': In context=(), object schema missing properties.",
-        {
-          ...{ param: "tools[1].function.parameters", code: "invalid_function_parameters" },
-        },
+    [
+      json(
+        400,
+        openAiError(
+          "Invalid schema for function 'mongodb-list-databases': In context=(), object schema missing properties.",
+          {
+            ...{ param: "tools[1].function.parameters", code: "invalid_function_parameters" },
+          },
+        ),
       ),
-    ),
-    failure("bad-request", false, /mongodb-list-databases/, /OPENAI_BASE_URL/),
+      stream(said("Hello there"), chunk({}, "stop"), done),
+    ],
+    { type: "answer", text: "Hello there", stop: "end" },
   ],
   [
     "a template that wants roles to alternate is told with the setting of the model",
