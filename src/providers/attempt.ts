@@ -2,7 +2,7 @@
  * Asks one model of the cascade. Before the next model gets its chance:
  *
  *   a model that takes less     gets a prompt that fits, if its limit is known
- *   a prompt that is too long   is sent once more with a smaller context
+ *   a prompt that is too long   is sent once more with a smaller context, also a long one that is refused for no known reason
  *   a stream that breaks        is requested once more; the new text replaces what people have seen
  *   a tool call that is none    is requested once more
  *
@@ -10,7 +10,9 @@
  * answer.
  */
 import type { RemoraError } from "../lib/errors.ts";
+import { textLengthIn } from "../lib/json.ts";
 import type { BrokenUsage, ModelEvent, ModelRequest, Tries, Usage } from "../ports/provider.ts";
+import { serviceRefusalIn } from "./classify-failure.ts";
 import type { RankedProvider, Rests } from "./rests.ts";
 import type { Scout } from "./scout.ts";
 
@@ -104,7 +106,8 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       if (failure === undefined) return undefined;
       // Nothing was tried.
       if (/^provider\.(?:loading|full)$/.test(failure.error.code)) tries.left = left;
-      const isTooLong = failure.error.code === "provider.too-long" && shorter !== undefined;
+      const isTooLong =
+        shorter !== undefined && (failure.error.code === "provider.too-long" || mayBeTooLong(failure.error, asked));
       const isBroken = failure.hasText || ["provider.cut", "provider.bad-call"].includes(failure.error.code);
       const isSpent = () => tries.left <= 0;
       if ((!isTooLong && !isBroken) || isSpent()) return { candidate, error: failure.error, wasRepeated: isSpent() };
@@ -116,9 +119,23 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       const most = now !== undefined && now < (limit ?? Number.POSITIVE_INFINITY) ? now : limit && limit / 2;
       const next = isTooLong ? { ...asked, ...messagesOf(shorter(most)) } : asked;
       const again = yield* once(candidate, next, insteadBecause);
+      // Shorter, it was refused too, so its length was not what the service meant.
+      if (again !== undefined && isTooLong && failure.error.code === "provider.bad-request" && !again.hasText)
+        return { candidate, error: failure.error, wasRepeated };
       return again === undefined ? undefined : { candidate, error: again.error, wasRepeated: wasRepeated || isSpent() };
     },
   };
+}
+
+/** Of characters. What is shorter fits into every model that is used with tools. */
+const longRequest = 30_000;
+const statusesOfLong: ReadonlySet<number> = new Set([400, 413, 422]);
+
+/** Services say "too long" in many words, and gateways in none. */
+function mayBeTooLong(error: RemoraError, { messages, system }: ModelRequest): boolean {
+  const refusal = error.code === "provider.bad-request" ? serviceRefusalIn(error) : undefined;
+  if (refusal === undefined || !statusesOfLong.has(refusal.status)) return false;
+  return textLengthIn(messages) + textLengthIn(system) >= longRequest;
 }
 
 function messagesOf({ system, messages, tools }: ModelRequest): Pick<ModelRequest, "system" | "messages" | "tools"> {

@@ -92,4 +92,16 @@ describe("a turn", () => {
     await run({ tools, steps: [readIt, says("I will use recall and look_up now.")], limits: { steps: 1 } });
     expect(doubles.provider.requests).toHaveLength(2);
   });
+
+  test("words before a call are the answer if the model has nothing to say of its result", async () => {
+    const said = calls({ name: "recall", input: { text: "stock" }, text: "There are 473, as noted." });
+    const { end, turn } = await run({ tools, steps: [said, fails("provider.empty", "m gave an empty answer")] });
+    expect([end, shown()]).toEqual(["done", "There are 473, as noted."]);
+    expect(turn.failure).toBeUndefined();
+  });
+
+  test("a model without a word says nothing of a result, which people are told", async () => {
+    const { end } = await run({ tools, steps: [readIt, fails("provider.empty", "m gave an empty answer")] });
+    expect(end).toBe("failed");
+  });
 });

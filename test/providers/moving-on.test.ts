@@ -100,6 +100,35 @@ describe.each(apis)("$name", (api) => {
     expect(double.requests).toHaveLength(2);
   });
 
+  test.each([400, 413, 422])(
+    "a long prompt that is refused with %i and no known reason is tried once, shorter",
+    async (status) => {
+      double.failNext({ type: "answer", status, headers: {}, body: '{"error":{"message":"bad"}}' });
+      const long = asking("a long story".repeat(5_000));
+      const events = await collect(cascadeOf(api.create(double.url)), { ...long, shorter: () => asking("hello") });
+      expect(textIn(events)).toBe(text);
+      expect(double.requests).toHaveLength(2);
+    },
+  );
+
+  test("a long prompt that is refused when it is shorter, too, is told with its first reason", async () => {
+    const refusal = (message: string) => ({
+      ...({ type: "answer", status: 400, headers: {}, body: JSON.stringify({ error: { message } }) } as const),
+    });
+    double.failNext(refusal("bad apples"), refusal("bad pears"));
+    const long = asking("a long story".repeat(5_000));
+    const events = await collect(cascadeOf(api.create(double.url)), { ...long, shorter: () => asking("hello") });
+    expect(failureIn(events).message).toContain("bad apples");
+    expect(double.requests).toHaveLength(2);
+  });
+
+  test("a short prompt that is refused is not sent again", async () => {
+    double.failNext({ type: "answer", status: 400, headers: {}, body: '{"error":{"message":"bad"}}' });
+    const request = { ...asking("a long story"), shorter: () => asking("hello") };
+    expect(failureIn(await collect(cascadeOf(api.create(double.url)), request)).code).toBe("provider.bad-request");
+    expect(double.requests).toHaveLength(1);
+  });
+
   test.each(["break", "finish"] as const)("a %s in the text is requested again once", async (type) => {
     double.failNext({ type, before: api.secondText });
     const events = await collect(cascadeOf(api.create(double.url), other()), asking("hello"));

@@ -1,4 +1,5 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
+import { RemoraError } from "../../lib/errors.ts";
 import { withoutRepetition } from "../../lib/text/repetition.ts";
 import type { BuiltContext } from "../../ports/context.ts";
 import { type Origin, untrustedFor, withoutRememberedPeople } from "../../ports/origin.ts";
@@ -93,6 +94,21 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     await run.save();
     return undefined;
   }
+  const hasEnded = answer.type === "failed" && isEmpty(answer.error) && textOf(openSegment(turn)).trim() !== "";
+  if (answer.type === "failed" && hasEnded && before !== undefined) {
+    deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
+    // It has nothing to add to what it said before its calls.
+    const { model, requestedModel } = before;
+    turn.steps.push({
+      ...{ text: "", calls: [], stop: "end", usage: noUsage },
+      model,
+      requestedModel,
+      untrusted,
+      at: Date.now(),
+    });
+    await run.save();
+    return undefined;
+  }
   if (answer.type === "failed") {
     // Spaces or punctuation, which would stand above the reason.
     turn.unfinishedText = answer.error.code === "provider.empty" ? "" : answer.text;
@@ -136,6 +152,12 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   // Together, so that the ledger writes both in one commit.
   await Promise.all([run.save(), written]);
   return undefined;
+}
+
+/** Also after it was asked once more, and by the last of several models. */
+function isEmpty({ code, cause }: RemoraError): boolean {
+  const last = code === "provider.all-failed" ? cause : undefined;
+  return code === "provider.empty" || (last instanceof RemoraError && last.code === "provider.empty");
 }
 
 /** What the turn's calls, or earlier turns, have read in a folder that the settings give may be in others' words. */
