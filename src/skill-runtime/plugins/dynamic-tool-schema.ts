@@ -1,6 +1,6 @@
 /**
- * Turns the parameters of an offered tool into a schema that every provider accepts, because one bad schema would make
- * a provider refuse every request of the conversation. Keeps only known keywords: no dialects, ids or regular
+ * Turns the parameters of an offered tool into a schema that calls can be checked against. Requests have it in the form that each
+ * service takes (providers/fit-schema.ts). Keeps only known keywords: no dialects, ids or regular
  * expressions, whose matching may take forever. Reduces a schema that does not compile or is too long to names, types
  * and descriptions. At worst the model needs a second attempt, because the tool's own program checks its arguments too.
  */
@@ -15,8 +15,8 @@ const maxBytes = 24_000;
 const maxArguments = 100;
 const maxDepth = 16;
 const maxText = 1_000;
-/** All providers accept these argument names. */
-const argumentName = /^[A-Za-z0-9_.-]{1,64}$/;
+/** Longer ones are no names. Requests have others for those that a service refuses (providers/fit-schema.ts). */
+const maxArgumentName = 200;
 const typeNames = new Set(["string", "number", "integer", "boolean", "array", "object", "null"]);
 
 const plainWords = new Set([
@@ -29,9 +29,6 @@ const schemaWords = new Set([
   ...["anyOf", "oneOf", "allOf", "not", "if", "then", "else"],
 ]);
 const mapWords = new Set(["properties", "$defs", "definitions", "dependentSchemas"]);
-/** At least one provider refuses these keywords at the top level. */
-const notAtTheTop = new Set(["anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref"]);
-
 /** Returns the reason if a schema does not compile. Creating a probe is slow, so use one for many schemas. */
 export type SchemaProbe = (schema: JsonSchema) => string | undefined;
 
@@ -52,13 +49,13 @@ export function fitSchema(written: unknown, probe: SchemaProbe): FitSchema {
   const given = asJson(written);
   if (given === undefined)
     return { schema: emptySchema(), problem: "its parameters are not JSON: it is offered without parameters" };
-  const top = Object.entries(given).filter(([word]) => !notAtTheTop.has(word));
-  const cleaned = cleanSchema(Object.fromEntries(top), 0);
+  const cleaned = cleanSchema(given, 0);
   const properties = isJsonObject(cleaned.properties) ? cleaned.properties : {};
   const schema: JsonObject = { ...cleaned, type: "object", properties };
   const names = Object.keys(properties);
-  const odd = names.find((name) => !argumentName.test(name));
-  if (odd !== undefined) return { refused: `its argument ${JSON.stringify(odd)} has a name that models don't accept` };
+  const odd = names.find((name) => name.trim() === "" || name.length > maxArgumentName || withoutUnseen(name) !== name);
+  if (odd !== undefined)
+    return { refused: `its argument ${JSON.stringify(shortName(odd))} has a name that models can't read` };
   if (names.length > maxArguments) return { refused: `it has ${names.length} arguments; the limit is ${maxArguments}` };
   const problem = sizeProblem(schema) ?? probe(schema);
   if (problem === undefined) return { schema };
@@ -67,6 +64,10 @@ export function fitSchema(written: unknown, probe: SchemaProbe): FitSchema {
   return left === undefined
     ? { schema: simple, problem: `its parameters were simplified: ${problem}` }
     : { refused: left };
+}
+
+function shortName(name: string): string {
+  return name.slice(0, 80).toWellFormed();
 }
 
 function asJson(written: unknown): JsonObject | undefined {
