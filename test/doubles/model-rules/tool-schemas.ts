@@ -182,12 +182,12 @@ export function ollamaSchemaRules(toolsOf: (call: ModelCall) => SentTool[], refu
           : undefined,
     ),
     rule(
-      "Ollama reads what is required as a list",
+      "Ollama reads what is required as a list, and properties as a map",
       "https://github.com/leonardcser/smelt/issues/26",
       toolsOf,
       refuse,
       (_tool, { schema }) =>
-        schema.required !== undefined && !Array.isArray(schema.required)
+        Array.isArray(schema.properties) || (schema.required !== undefined && !Array.isArray(schema.required))
           ? "json: cannot unmarshal object into Go struct field ToolFunctionParameters.tools.function.parameters.required of type []string"
           : undefined,
     ),
