@@ -71,6 +71,18 @@ const habits = {
     if (round === 1) return await answer.breakOff();
     answer.end();
   },
+  "words then nothing": (answer, { results }) => {
+    if (results.length === 0) {
+      answer.say("The folder is yours.");
+      answer.call("list_folder", { path: "." });
+    }
+    answer.end();
+  },
+  "refuses tools once": (answer, { round }) => {
+    if (round === 1) return answer.refuse(400, { message: "Invalid schema for one of the tools", code: 400 });
+    answer.say("Here I am again.");
+    answer.end();
+  },
   "says nothing": (answer) => {
     answer.say(" \n\n ");
     answer.end();
@@ -133,6 +145,8 @@ test.each<[keyof typeof habits, number, string, string | undefined]>([
   ["breaks in a call", 4, broke, undefined],
   ["breaks in a thought", 4, broke, undefined],
   ["breaks after a call", 5, `I look into the folder.\n\n${broke}`, "1 action"],
+  ["words then nothing", 3, "The folder is yours.", "1 action"],
+  ["refuses tools once", 2, "Here I am again.", undefined],
   ["says nothing", 2, empty, undefined],
   ["says a full stop", 2, empty, undefined],
   ["only thinks", 2, empty, undefined],

@@ -94,7 +94,7 @@ describe("a server that is strange", () => {
       { name: "" },
       { name: "schema", inputSchema: { type: "object", properties: { n: { type: "wrong" } } } },
       { name: "text schema", inputSchema: "no schema", description: 7 },
-      { name: "arguments", inputSchema: { type: "object", properties: { "a b": {} } } },
+      { name: "arguments", inputSchema: { type: "object", properties: { " ": {} } } },
     ];
     const { until, names, problems } = await openMcp({ odd: programServer({ odd }) });
     await until("odd_schema");
@@ -104,7 +104,7 @@ describe("a server that is strange", () => {
       "odd: 3 invalid entries of its list were left out",
       expect.stringMatching(/^odd: the tool odd\/schema: its parameters were simplified/),
       expect.stringMatching(/^odd: the tool odd\/text schema: its parameters are not JSON/),
-      expect.stringMatching(/^odd: the tool odd\/arguments was left out: its argument "a b"/),
+      expect.stringMatching(/^odd: the tool odd\/arguments was left out: its argument " "/),
     ]);
   });
 
