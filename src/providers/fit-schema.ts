@@ -3,7 +3,8 @@
  * written out, alternatives at the top are joined, a type is one word, and what only a check needs is left out. Names of arguments
  * that services refuse are replaced, and put back in the call.
  *
- * Sources of the rules: test/field/README.md and test/doubles/model-rules/tool-schemas.ts.
+ * Sources of the rules: test/field/README.md and test/doubles/model-rules/tool-schemas.ts. They are one file, because each works on
+ * what the others leave.
  */
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { Json, JsonObject } from "../ports/message.ts";
