@@ -155,7 +155,11 @@ beforeAll(async () => {
 afterAll(() => wire.close());
 
 /** What a stream may have of calls: whole ones, or what a fault has put in the place of an argument. */
-const wholePlaces = new Set<unknown>([berlin.place, "Rome", ...strange.filter((value) => typeof value === "string")]);
+const wholePlaces = new Set<unknown>([
+  ...[berlin.place, "Rome"],
+  // A number is read as the text that the schema wants.
+  ...strange.filter((value) => typeof value !== "object").map(String),
+]);
 const crash = /\[object |Cannot read|is not a function|is not iterable/;
 
 async function check(sent: ModelEvent[]): Promise<void> {
