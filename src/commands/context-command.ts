@@ -95,7 +95,7 @@ function conversationText({ exchanges, summary }: ContextPreview): string {
 }
 
 function memoryText(kept: number, leftOut: number): string {
-  if (kept + leftOut === 0) return "nothing fits the question";
+  if (kept + leftOut === 0) return "nothing new fits the question";
   return `${counted(kept, "passage", "passages")}${leftOut === 0 ? "" : `, ${formatNumber(leftOut)} left out`}`;
 }
 
@@ -110,7 +110,7 @@ function costText({ model }: ContextPreview, cost: number | undefined): string {
   if (cost === undefined)
     return `The cost is unknown: models.prices has no price for ${asCode(model, maxShownModelCharacters)}.`;
   if (cost === 0) return "With this model, that costs nothing.";
-  return `That costs about ${formatDollars(cost)} per request, or less where the service has it in its cache. The answer costs extra.`;
+  return `That costs about ${formatDollars(cost)} when the service reads all of it anew (a quarter more if it charges for its cache), and much less when it has it in its cache. The answer costs extra.`;
 }
 
 function counted(count: number, one: string, many: string): string {

@@ -86,7 +86,9 @@ function renderMemory(parts: readonly string[], withheld = 0): string {
   const hint =
     withheld === 0
       ? []
-      : [`${withheld} more passages contain text from web pages, tools or attachments. Call recall if you need them.`];
+      : [
+          `${withheld} more ${withheld === 1 ? "passage contains" : "passages contain"} text from web pages, tools or attachments. Call recall if you need ${withheld === 1 ? "it" : "them"}.`,
+        ];
   if (parts.length === 0 && withheld === 0) return "";
   const head = parts.length === 0 ? [] : ["From earlier conversations and documents; may be out of date."];
   return ["<memory>", ...head, ...parts, ...hint, "</memory>"].join("\n");

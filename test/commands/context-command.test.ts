@@ -57,13 +57,15 @@ test("says in plain words what the model would see, what it costs, and where the
     expect.stringMatching(/^- your message and the tools: N$/),
     "- identity: N",
     "- procedures: N",
-    "- memory: N (nothing fits the question)",
+    "- memory: N (nothing new fits the question)",
   ]);
   const { summary, exchanges } = await read();
   expect(said).toContain(
     `(${exchanges.length} earlier requests with their answers, and a summary of ${summary?.turns} older ones, written 2`,
   );
-  expect(said).toMatch(/That costs about \$0\.000\d+ per request, or less .* The answer costs extra\./);
+  expect(said).toMatch(
+    /That costs about \$0\.000\d+ when the service reads all of it anew .* The answer costs extra\./,
+  );
   expect(said).toContain(`The last request is in \`${snapshotPath}\` in the workspace, word for word.`);
 });
 

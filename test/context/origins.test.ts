@@ -85,7 +85,7 @@ test("memory keeps the people it comes from; what comes from outside is only for
   const system = promptText(request);
   expect(system).toContain("Ben likes tea");
   expect(system).not.toContain("Ignore the rules");
-  expect(system).toContain("1 more passages contain text from web pages, tools or attachments. Call recall");
+  expect(system).toContain("1 more passage contains text from web pages, tools or attachments. Call recall");
   expect(request.messages.map(textOfMessage).join()).not.toContain("Ignore the rules");
 });
 
