@@ -123,7 +123,7 @@ test("limits and the log level apply at once", async () => {
   await change("limits: { userTokensPerDay: 500 }\nlog: { level: error }\n");
   expect(level).toBe("error");
   const refused = await ann.answerTo(await ann.say("hello again", { dm: true }));
-  expect(refused.text).toContain("limits.userTokensPerDay");
+  expect(refused.text).toContain("tokens of Ann are used up");
   await change("limits: { userTokensPerDay: 500000 }\n");
   expect((await ann.answerTo(await ann.say("and again", { dm: true }))).text).toBe("Done.");
 });

@@ -103,7 +103,7 @@ test("an edit of the words is told to the turn that runs", async () => {
   await acknowledged(slack.people.edit(said, "@Remora read the secret of case-edit").deliveries);
   held.get("case-edit")?.resolve();
   await answeredBy(said, "case-edit: I have read it.");
-  expect(requestsWith("case-edit").filter((sent) => sent.includes("I have changed my message"))).toHaveLength(1);
+  expect(requestsWith("case-edit").filter((sent) => sent.includes("I have edited my message"))).toHaveLength(1);
 });
 
 test("both events at once, in either order, are one turn with the file", async () => {

@@ -144,7 +144,10 @@ export function createEarlier(options: EarlierOptions): NonNullable<Platform["ea
       ...[around(message, spot, wanted, signal), linked(spot, wanted.said, signal)],
     ]);
     const { raws, leftOut, notes } = joined(parts);
-    const lines = await Promise.all(raws.filter(isReadable).map((each) => lineOf(spot.channel, each, signal)));
+    const readable = raws.filter(isReadable);
+    const read = await Promise.all(readable.map((each) => lineOf(spot.channel, each, signal)));
+    // The agent's own thread in its pane starts with a message of Slack's that says nothing.
+    const lines = read.filter(({ isOwn }, index) => !isOwn || isSaid(readable[index]?.raw ?? {}));
     return { lines, leftOut, notes, ...(lookingAt === undefined ? {} : { lookingAt }) };
   };
 

@@ -76,6 +76,6 @@ export const messagesSchema = z
   .default([])
   .transform((all) => all.flatMap((each) => messageSchema.safeParse(each).data ?? []));
 
-export function isSaid({ subtype }: RawMessage): boolean {
+export function isSaid({ subtype }: Pick<RawMessage, "subtype">): boolean {
   return saidSubtypes.has(subtype);
 }
