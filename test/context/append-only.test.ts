@@ -94,7 +94,7 @@ test("each request of a conversation begins with the whole one before it, whatev
       }));
       expectAppended(await play(sent, { memory: { ...memory, search }, skills }));
     }),
-    { numRuns: 100 },
+    { numRuns: 40 },
   );
 });
 
