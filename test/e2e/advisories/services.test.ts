@@ -238,7 +238,7 @@ test.each([
 test("no shell reads an address", async () => {
   const path = "/$(touch${IFS}ran)`touch ran`;touch ran|touch ran&x=';touch ran;'";
   await world.call("web_fetch", { url: world.site.origin + path });
-  expect(world.site.requests.at(-1)?.path).toContain("touch");
+  expect(world.site.requests.some(({ path: asked }) => asked.includes("touch"))).toBe(true);
   await expect(readFile("ran")).rejects.toThrow();
   await expect(readFile(join(world.folder, "ran"))).rejects.toThrow();
 });
