@@ -115,7 +115,10 @@ function pathsOf(value: unknown, before: Path = []): Path[] {
 function withValue(value: unknown, [key, ...rest]: Path, next: unknown): unknown {
   if (key === undefined) return next;
   const copy = (Array.isArray(value) ? [...value] : { ...(value as object) }) as Record<string | number, unknown>;
-  if (rest.length === 0 && next === undefined) delete copy[key];
+  const isMissing = rest.length === 0 && next === undefined;
+  // JSON has no holes in lists.
+  if (isMissing && Array.isArray(copy)) copy.splice(Number(key), 1);
+  else if (isMissing) delete copy[key];
   else copy[key] = withValue(copy[key], rest, next);
   // Fields in another order.
   return Array.isArray(value) ? copy : Object.fromEntries(Object.entries(copy).reverse());
