@@ -1,13 +1,13 @@
 /**
- * What people do to messages after a prompt had them: their edits and deletions reach every history that has the message, and the
- * turns that are not in a history yet.
+ * Edits and deletions of messages that prompts have had. They reach every history with the message, and turns that are not in a
+ * history yet.
  *
  *   1. before the model is asked, note which turns have which messages
  *   2. keep a change, then rewrite the histories (history-store.ts). If no turn has the message, keep it for a day only: a turn may have
  *      read it that has not asked the model yet
- *   3. whoever writes a turn down reads the changes first, so none is lost that came while the turn ran, or before a crash
+ *   3. when a turn is stored in the history or in memory, apply the changes that came while it ran, or before a crash
  *
- * What was deleted stays so, whatever comes later. Origins stay, too: what a turn has read, it has read.
+ * A deletion is final, whatever comes later. Origins stay, because the turn has read the words.
  */
 import { z } from "zod";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";

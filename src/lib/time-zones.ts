@@ -35,7 +35,7 @@ export function knownTimeZone(value: unknown): string | undefined {
   }
 }
 
-/** The person as they are now, in the time zone in which they said what is said again for them. */
+/** Returns the person with the time zone of their earlier words, for a request that is repeated for them. */
 export function inZoneOf<P extends { timeZone?: string }>(earlier: P, person: P): P {
   return earlier.timeZone === undefined ? person : { ...person, timeZone: earlier.timeZone };
 }

@@ -1,8 +1,12 @@
 /**
- * Sends each tool in a form that services take (fit-schema.ts), and goes on without the tools that one refuses all the same: those
- * that it names, by name or by place; else all in their plainest form; else none of those that others have written. Of the tools that
- * are left out for one of them, each later step lets a half in again, until only that one is out. What worked is remembered for the
- * model for an hour. The model reads which tools it can't use, and owners in the log, `doctor` and Health.
+ * Sends each tool in a form that services take (fit-schema.ts), and goes on without tools that a service refuses all the same:
+ *
+ *   1. leave out those that the refusal names, by name or by place
+ *   2. if it names none, send all in their plainest form
+ *   3. if that is refused, too, leave out those from MCP servers and other people's skills
+ *
+ * If only one of those left out is to blame, later steps let half of them in again, until it is found. The outcome is remembered for
+ * the model for an hour. The model reads which tools it can't use; owners read it in the log, `doctor` and Health.
  */
 import { createHash } from "node:crypto";
 import type { RemoraError } from "../lib/errors.ts";

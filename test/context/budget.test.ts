@@ -63,7 +63,7 @@ describe("the budget", () => {
     expect(kept(10_000, [worse, best, small])).toEqual([best, small]);
   });
 
-  test("of a history that does not fit, its newest half is shown, or half of that, so that what is shown changes seldom", () => {
+  test("a history that does not fit is halved, and halved again, so that the prompt changes seldom", () => {
     const [old, tooBig, newest] = [piece("history", 10, 0.1), piece("history", 9_999, 0.5), piece("history", 10, 1)];
     expect(kept(1_000, [old, tooBig, newest])).toEqual([newest]);
     const { decisions } = allocate(1_000, shares, [old, tooBig, newest]);

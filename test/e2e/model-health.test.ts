@@ -74,7 +74,7 @@ test("an OpenAI model that takes no tools by Chat Completions is not ready; heal
   expect((await readyz()).text).toContain("set models.openai.api");
   const said = await chat.answerTo(await chat.say("hello", { dm: true }));
   expect(said.text).toBe(
-    "⚠️ The model could not answer: it is not set up as it should be. Whoever runs me has to put that right; Details says why.",
+    "⚠️ The model could not answer: it is not set up as it should be. Whoever runs me has to fix that; Details says why.",
   );
   expect(said.footer?.choices).toEqual(["details", "retry"]);
   const click = { person: "ann", messageId: said.id, action: "details" };
@@ -104,7 +104,7 @@ test("an account at its spending limit is not ready, says when that ends, and is
   const page = (await (await chat.request("GET", "/dashboard/data/health")).json()) as { status: { name: string }[] };
   expect(page.status.filter(({ name }) => name.startsWith("model anthropic/"))).toMatchObject([{ state: "error" }]);
   const { text } = await chat.answerTo(await chat.say("hello", { dm: true }));
-  expect(text).toContain("my account with its service is used up. Whoever runs me has to put that right");
+  expect(text).toContain("my account with its service is used up. Whoever runs me has to fix that");
   expect(text).not.toMatch(/ANTHROPIC_BASE_URL|400|specified API usage/);
   const { stdout } = await commandHere(environmentOf(home, env), ["doctor"]);
   expect(stdout).toMatch(/broken\s+model\s+The account of this key has reached its spending limit/);

@@ -38,7 +38,7 @@ test("a key that the service repeats is in no answer, file, later prompt, readin
   const message = `${"bad header ".repeat(24)}Bearer ${key} and once more ${key}`;
   model.failNext({ type: "answer", status: 403, body: JSON.stringify({ error: { message } }) });
   const said = await ask("the first question");
-  expect(said).toContain("its service does not let me in. Whoever runs me has to put that right");
+  expect(said).toContain("its service does not let me in. Whoever runs me has to fix that");
   expect(said).not.toContain("bad header");
   const readiness = await (await fetch(`${remora.url}/readyz`)).text();
   const status = (await ann.command("status", "", { dm: true })).text;

@@ -163,7 +163,7 @@ test(
   patience,
   async () => {
     const sentence =
-      "⚠️ The model could not answer: its service does not let me in. Whoever runs me has to put that right; Details says why.";
+      "⚠️ The model could not answer: its service does not let me in. Whoever runs me has to fix that; Details says why.";
     const refuse = () =>
       double(claude).failNext({
         type: "answer",

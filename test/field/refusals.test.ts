@@ -17,7 +17,7 @@ const place = {
   ...{ name: "openai", model: "gpt-6-luna", baseUrl: "https://example.com/v1" },
   ...{ keySetting: "OPENAI_API_KEY", urlSetting: "OPENAI_BASE_URL", modelSetting: "models.openai.model" },
 };
-const operators = "Whoever runs me has to put that right; Details says why.";
+const operators = "Whoever runs me has to fix that; Details says why.";
 const closed = `its service does not let me in. ${operators}`;
 const used = `my account with its service is used up. ${operators}`;
 const wrong = `it is not set up as it should be. ${operators}`;

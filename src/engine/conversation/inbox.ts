@@ -94,7 +94,7 @@ function identityOf({ source, name, bytes, text = "" }: Attachment): string {
   return JSON.stringify(source?.id ?? [name, bytes, text]);
 }
 
-/** The longer of two texts of which one has the other, because what comes again may be older. */
+/** Takes the new text only if it contains the known one, because a repeated event may be older. */
 function fuller(known: InboundMessage, { text }: InboundMessage): string {
   const isMore = known.changed?.wordsAt === undefined && text.length > known.text.length && text.includes(known.text);
   return isMore ? text : known.text;

@@ -4,7 +4,7 @@
  */
 import type { RemoraError } from "../../lib/errors.ts";
 
-const forOperators = "Whoever runs me has to put that right; Details says why.";
+const forOperators = "Whoever runs me has to fix that; Details says why.";
 const soon = "Please try again in a few minutes.";
 
 const closed = `its service does not let me in. ${forOperators}`;

@@ -212,7 +212,7 @@ export function createInbound(options: InboundOptions): Inbound {
       return addWork(placeId, () => catchUp(placeId, fetch), unloaded);
     },
     edited(data, unloaded) {
-      // The agent changes its own messages all the time, and a webhook's are for nobody here.
+      // The agent edits its own messages all the time, and a webhook's edits change no request.
       const isOwn = textOf(fieldsOf(data.author)?.id) === context.botId();
       if (isOwn || textOf(data.webhook_id) !== "") return Promise.resolve();
       const edit = async () => {

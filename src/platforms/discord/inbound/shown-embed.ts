@@ -3,7 +3,7 @@ import { type Fields, fieldsOf, joined, listOf, nameOf, textOf } from "./fields.
 
 const types = ["", "rich", "image", "video", "gifv", "article", "link", "auto_moderation_message", "gift"];
 
-/** `said` is what stands above the embed: an address in it is not said again. */
+/** `said`: the text above the embed. An address in it is not repeated. */
 export function embedText(value: unknown, said: string): string {
   const embed = fieldsOf(value);
   if (embed === undefined) return textOf(value);

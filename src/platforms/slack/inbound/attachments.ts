@@ -43,7 +43,7 @@ const sourceSchema = z.object({ id: z.string(), url: z.string().optional(), isCa
 
 /** A file of a message as `shownFiles` reads it. */
 export interface SlackFile extends ShownFile {
-  /** Absent if Slack has sent something that is no file. */
+  /** Absent if Slack's file object can't be read. */
   raw?: File;
   /** Of a quoted message: where that stands. */
   channel?: string;
@@ -137,7 +137,7 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
   };
 }
 
-/** As a person sees them. What is no file, or has no id, is named. */
+/** As a person sees them. An object that is no file, or has no id, is named. */
 export function shownFiles(raws: readonly unknown[], from?: { from: string; channel?: string }): SlackFile[] {
   return raws.map((raw): SlackFile => {
     const { data } = fileSchema.safeParse(raw);
